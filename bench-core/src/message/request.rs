@@ -1,0 +1,277 @@
+//! Requests and responses of the control mesh: one bidirectional stream each.
+//!
+//! ```text
+//! coordinator ──Probe, Prepare, Start, Abort, Collect──▶ agent      (fenced: each carries its epoch)
+//! agent ──Clock──▶ coordinator                                       agent ──Handshake──▶ agent
+//! client ──Submit, Watch, Cancel, Status──▶ any agent ──the same──▶ coordinator
+//! ```
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{EndpointInfo, Refusal};
+use crate::cell::{Cell, End};
+use crate::ids::{Attempt, CellId, Epoch, NodeId, RoundId, RunId};
+use crate::node::NodeInventory;
+use crate::plan::{Plan, TestCase};
+use crate::record::{Failure, Observation, RunRecord};
+use crate::time::{ClockOffset, Mono};
+
+/// One try of one round of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RoundKey {
+    /// The run.
+    pub run: RunId,
+    /// The round.
+    pub round: RoundId,
+    /// The epoch that commands it.
+    pub epoch: Epoch,
+    /// The try, within the epoch.
+    pub attempt: Attempt,
+}
+
+/// A question. Each kind has its own limits of size and time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Request {
+    /// Are you alive?
+    Ping,
+    /// What does the coordinator's clock say?
+    Clock,
+    /// What is your inventory?
+    Probe {
+        /// The fence.
+        epoch: Epoch,
+    },
+    /// Set up these cells; answer when all are armed or have failed.
+    Prepare(Prepare),
+    /// Run the prepared round; answer with its observations when it is over.
+    Start(Start),
+    /// Forget a round.
+    Abort {
+        /// Which.
+        key: RoundKey,
+    },
+    /// Send what the journal holds of this run for these cells.
+    Collect {
+        /// The fence.
+        epoch: Epoch,
+        /// The run.
+        run: RunId,
+        /// The cells.
+        cells: Vec<CellId>,
+    },
+    /// Where does your end of these cells listen? Answered once they do.
+    Handshake {
+        /// The round.
+        key: RoundKey,
+        /// Cells whose destination is the asked node.
+        cells: Vec<CellId>,
+    },
+    /// Run this plan.
+    Submit {
+        /// Chosen by the client: the same id again starts nothing new.
+        run: RunId,
+        /// The plan.
+        plan: Box<Plan>,
+    },
+    /// What happened in this run from record number `from` on? Waits up to `wait` for news.
+    Watch {
+        /// The run; `None` means the latest.
+        run: Option<RunId>,
+        /// First record wanted.
+        from: u64,
+        /// How long to wait for one.
+        wait: Duration,
+    },
+    /// Stop this run.
+    Cancel {
+        /// The run; `None` means the one that is on.
+        run: Option<RunId>,
+    },
+    /// How is the mesh?
+    Status,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Response {
+    /// To [`Request::Ping`].
+    Pong,
+    /// To [`Request::Clock`].
+    Clock {
+        /// The coordinator's monotonic clock.
+        now: Mono,
+    },
+    /// To [`Request::Probe`].
+    Inventory(Box<NodeInventory>),
+    /// To [`Request::Prepare`].
+    Prepared(PrepareReply),
+    /// To [`Request::Start`] and [`Request::Collect`].
+    Observations(Vec<Observation>),
+    /// To [`Request::Abort`] and [`Request::Cancel`].
+    Done,
+    /// To [`Request::Handshake`].
+    Handshake(HandshakeReply),
+    /// To [`Request::Submit`].
+    Submitted(SubmitReply),
+    /// To [`Request::Watch`].
+    Records(WatchReply),
+    /// To [`Request::Status`].
+    Status(Box<StatusReply>),
+    /// The command's epoch is lower than the highest seen.
+    StaleEpoch {
+        /// The highest seen.
+        seen: Epoch,
+    },
+    /// The asked node is not the coordinator and reaches none.
+    NoCoordinator {
+        /// Why.
+        reason: String,
+    },
+    /// No such run here.
+    UnknownRun {
+        /// The run that was asked for; `None` if the latest was.
+        run: Option<RunId>,
+    },
+    /// The request makes no sense here; the text says why.
+    Invalid {
+        /// Why.
+        reason: String,
+    },
+    /// Only before a hello: the connection is not a member's.
+    Refused(Refusal),
+}
+
+/// Set up the cells of a round that have an end on this node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prepare {
+    /// The round.
+    pub key: RoundKey,
+    /// The ends on this node.
+    pub ends: Vec<Prepared>,
+    /// How long setting up may take.
+    pub timeout: Duration,
+}
+
+/// One end to set up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prepared {
+    /// The cell.
+    pub cell: Cell,
+    /// Which end of it is here.
+    pub end: End,
+    /// The test.
+    pub case: TestCase,
+    /// The node at the other end.
+    pub peer: NodeId,
+}
+
+/// What became of setting up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PrepareReply {
+    /// Cells whose end here could not be armed. All others are armed.
+    pub failed: Vec<(CellId, End, Failure)>,
+    /// This node's clock against the coordinator's; `None` if it could not be told.
+    pub clock: Option<ClockOffset>,
+}
+
+/// Run a prepared round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The round.
+    pub key: RoundKey,
+    /// When traffic begins, on the coordinator's clock; the window begins `warmup` of each case later.
+    pub at: Mono,
+    /// How long after its window an end keeps sending, so that nobody's window closes on an idle fabric.
+    pub tail: Duration,
+    /// Cells that start: armed at both ends. Other prepared cells of the round are torn down.
+    pub cells: Vec<CellId>,
+}
+
+/// Where one end listens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellEndpoint {
+    /// The cell.
+    pub cell: CellId,
+    /// Where, or why not.
+    pub endpoint: Result<EndpointInfo, Failure>,
+}
+
+/// The answer of the listening side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandshakeReply {
+    /// One entry for each cell that was asked for.
+    pub endpoints: Vec<CellEndpoint>,
+}
+
+/// What became of a submission.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SubmitReply {
+    /// It runs, or the same id ran before.
+    Accepted,
+    /// Another run is on.
+    Busy {
+        /// That run.
+        run: RunId,
+    },
+    /// The plan does not fit this mesh.
+    Rejected {
+        /// Why, with the remedy.
+        reason: String,
+    },
+}
+
+/// News of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WatchReply {
+    /// The run.
+    pub run: RunId,
+    /// Number of the first record in `records`.
+    pub from: u64,
+    /// Records in order; fewer than there are if they would not fit a message.
+    pub records: Vec<RunRecord>,
+    /// How far the run is.
+    pub status: RunStatus,
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStatus {
+    /// The run.
+    pub run: RunId,
+    /// The phase of the run machine, such as `measure`.
+    pub phase: String,
+    /// Rounds over so far.
+    pub rounds_done: u32,
+    /// Rounds known so far; grows when retests are added.
+    pub rounds_total: u32,
+    /// Nodes that the run waits for, with what for.
+    pub waiting_for: Vec<(NodeId, String)>,
+    /// Whether the last record is out.
+    pub ended: bool,
+}
+
+/// How the mesh is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusReply {
+    /// Who answers.
+    pub answered_by: NodeId,
+    /// The coordinator and its epoch; `None` if there is none.
+    pub coordinator: Option<(NodeId, Epoch)>,
+    /// Every node of the roster in order.
+    pub members: Vec<MemberStatus>,
+    /// The run that is on, or the latest.
+    pub run: Option<RunStatus>,
+}
+
+/// How a node of the roster is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberStatus {
+    /// The node.
+    pub node: NodeId,
+    /// Its address.
+    pub address: String,
+    /// `None` if it is a member; else why not.
+    pub absent: Option<String>,
+}

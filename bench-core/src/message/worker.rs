@@ -1,0 +1,127 @@
+//! The framed pipe between an agent and its worker.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::End;
+use crate::ids::{BuildHash, CellId};
+use crate::node::Capability;
+use crate::plan::TestCase;
+use crate::record::{Evidence, Failure, Outcome};
+use crate::time::Mono;
+
+/// One end of one attempt of a cell inside a worker; unique within the worker's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskId(pub u64);
+
+/// One end to measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellTask {
+    /// The task.
+    pub id: TaskId,
+    /// The cell, for messages.
+    pub cell: CellId,
+    /// Which end this is.
+    pub end: End,
+    /// The test.
+    pub case: TestCase,
+    /// The rail's address here: sockets bind to it.
+    pub bind: IpAddr,
+    /// The rail's device here, for evidence.
+    pub device: String,
+    /// How long a connect or accept may take.
+    pub connect_timeout: Duration,
+}
+
+/// Where an end listens. Travels over the authenticated mesh only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EndpointInfo {
+    /// A TCP listener. Every stream begins with the token, so a stranger's connection is dropped.
+    Tcp {
+        /// Where it listens.
+        addr: SocketAddr,
+        /// 128 random bits of this attempt.
+        token: [u8; 16],
+    },
+    /// An endpoint of the modelled fabric.
+    Sim {
+        /// Its number in the model.
+        port: u64,
+    },
+}
+
+/// Agent to worker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ToWorker {
+    /// Set up this end. Answered by [`FromWorker::Prepared`].
+    Prepare(CellTask),
+    /// Go on to armed: the source connects to `peer`, the destination (`None`) accepts. Answered by [`FromWorker::Armed`].
+    Connect {
+        /// The task.
+        task: TaskId,
+        /// The other end's listener, for a source.
+        peer: Option<EndpointInfo>,
+    },
+    /// Traffic begins at `at`. Answered by [`FromWorker::Finished`].
+    Run {
+        /// The task.
+        task: TaskId,
+        /// When traffic begins, on this node's clock.
+        at: Mono,
+        /// How long after the window to keep sending.
+        tail: Duration,
+    },
+    /// Drop this task, whatever it does. Not answered.
+    Abort {
+        /// The task.
+        task: TaskId,
+    },
+    /// Are you alive? Answered by [`FromWorker::Pong`] with the same number.
+    Ping {
+        /// A number.
+        number: u64,
+    },
+}
+
+/// Worker to agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum FromWorker {
+    /// The first message.
+    Ready {
+        /// The worker's build: the agent refuses another one.
+        build: BuildHash,
+        /// What it can measure.
+        capabilities: Vec<Capability>,
+    },
+    /// To [`ToWorker::Prepare`].
+    Prepared {
+        /// The task.
+        task: TaskId,
+        /// Where it listens; `None` for a source that needs no listener.
+        endpoint: Result<Option<EndpointInfo>, Failure>,
+    },
+    /// To [`ToWorker::Connect`].
+    Armed {
+        /// The task.
+        task: TaskId,
+        /// Whether it is.
+        outcome: Result<(), Failure>,
+    },
+    /// To [`ToWorker::Run`].
+    Finished {
+        /// The task.
+        task: TaskId,
+        /// What came out.
+        outcome: Outcome,
+        /// What this end knows of its path.
+        evidence: Evidence,
+    },
+    /// To [`ToWorker::Ping`].
+    Pong {
+        /// The number.
+        number: u64,
+    },
+}

@@ -1,0 +1,105 @@
+//! The data plane: one trait for every backend, and the backends.
+//!
+//! ```text
+//!  prepare ──▶ info ──(mesh carries it to the peer)──▶ connect ──▶ run ──▶ drop
+//! ```
+//! Every call is synchronous and runs on a thread of the worker that owns the endpoint; [`Stop`] ends any of them.
+//! Dropping an endpoint releases everything, in any state.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bench_core::measure::Measurement;
+use bench_core::message::{CellTask, EndpointInfo};
+use bench_core::node::Capability;
+use bench_core::record::{Evidence, Failure};
+use bench_core::time::Mono;
+
+/// A way to move data between two nodes.
+pub trait Backend: Send + Sync {
+    /// What it can measure, or why it cannot.
+    fn capability(&self) -> Capability;
+
+    /// Sets up one end: for a destination this includes the listener.
+    ///
+    /// # Errors
+    /// [`Failure`] in phase `Prepare`, such as an address that this node does not have.
+    fn prepare(&self, task: &CellTask) -> Result<Box<dyn Endpoint>, Failure>;
+}
+
+/// One end of one cell.
+pub trait Endpoint: Send {
+    /// Where the peer finds this end; `None` if it needs not be found.
+    fn info(&self) -> Option<EndpointInfo>;
+
+    /// Goes on to armed: a source connects every stream to `peer`, a destination (`None`) accepts them all.
+    ///
+    /// # Errors
+    /// [`Failure`] in phase `Connect`: refused, or not done within the task's `connect_timeout`.
+    fn connect(&mut self, peer: Option<&EndpointInfo>, stop: &Stop) -> Result<(), Failure>;
+
+    /// Waits for the start, runs warm-up, window and tail, and returns what was measured.
+    ///
+    /// # Errors
+    /// [`Failure`] in phase `Armed`, `Warmup` or `Measure`. Returns by `timing.deadline()` in any case.
+    fn run(&mut self, timing: &Timing, stop: &Stop) -> Result<Measurement, Failure>;
+
+    /// What this end knows of its path; complete after `connect`.
+    fn evidence(&self) -> Evidence;
+}
+
+/// When an endpoint does what, on this node's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// When traffic begins.
+    pub at: Mono,
+    /// Traffic that is not counted.
+    pub warmup: Duration,
+    /// Traffic that is.
+    pub window: Duration,
+    /// Traffic after the window, so that nobody's window closes on an idle fabric.
+    pub tail: Duration,
+}
+
+impl Timing {
+    /// First instant of the window.
+    pub fn window_start(&self) -> Mono {
+        self.at.after(self.warmup)
+    }
+
+    /// First instant after the window.
+    pub fn window_end(&self) -> Mono {
+        self.window_start().after(self.window)
+    }
+
+    /// First instant after the tail.
+    pub fn traffic_end(&self) -> Mono {
+        self.window_end().after(self.tail)
+    }
+
+    /// When an end gives up on a silent peer.
+    pub fn deadline(&self) -> Mono {
+        self.traffic_end().after(PEER_GRACE)
+    }
+}
+
+/// Asks a running endpoint to stop. Cheap to clone; once set it stays set.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks to stop. Endpoints notice within 200 ms.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether to stop.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// How long after the last traffic a silent peer is given up: above the retransmission timeout of a lossy TCP path
+/// (Linux TCP_RTO_MIN 200 ms, doubled three times).
+const PEER_GRACE: Duration = Duration::from_secs(2);
