@@ -144,6 +144,16 @@ pub enum FailureKind {
     Cancelled,
 }
 
+impl FailureKind {
+    /// Whether the infrastructure failed and the cell may be tried again; a poor or wrong figure never is.
+    pub fn is_infrastructure(self) -> bool {
+        match self {
+            Self::Crash | Self::Timeout => true,
+            Self::Unsupported | Self::Corrupt | Self::Cancelled => false,
+        }
+    }
+}
+
 /// The steps of a cell: a hang says which node, rail and phase stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,0 +1,191 @@
+//! The coordinator: members, and at most one run at a time.
+
+use std::collections::VecDeque;
+
+use bench_core::ids::{Epoch, NodeIndex, RunId};
+use bench_core::message::{Response, SubmitReply};
+use bench_core::plan::Plan;
+use bench_core::record::RunEnd;
+use bench_core::time::Mono;
+
+use crate::command::Command;
+use crate::config::Config;
+use crate::decision::{Decisions, Entry};
+use crate::event::{CallFault, CallTag, Event, Ticket};
+use crate::members::Members;
+use crate::run::{Context, Run, RunView};
+
+/// The run machine of one elector. It does nothing until it is elected and nothing after it is deposed.
+#[derive(Debug)]
+pub struct Coordinator {
+    config: Config,
+    epoch: Option<Epoch>,
+    join_deadline: Mono,
+    members: Members,
+    decisions: Decisions,
+    runs: VecDeque<Run>,
+    commands: VecDeque<Command>,
+}
+
+impl Coordinator {
+    /// A machine that is not elected.
+    pub fn new(config: Config) -> Self {
+        let members = Members::none_of(config.roster.len());
+        Self {
+            config,
+            epoch: None,
+            join_deadline: Mono::from_nanos(0),
+            members,
+            decisions: Decisions::default(),
+            runs: VecDeque::new(),
+            commands: VecDeque::new(),
+        }
+    }
+
+    /// Something happened at `now`.
+    pub fn handle(&mut self, event: Event, now: Mono) {
+        match event {
+            Event::Elected { epoch } => self.elected(epoch, now),
+            Event::Deposed { reason } => self.deposed(&reason),
+            Event::Committed(entry) => self.committed(&entry, now),
+            Event::Joined { node, boot } => {
+                self.members.join(node, boot);
+                self.with_run(now, |run, context| run.joined(node, context));
+            }
+            Event::Left { node, reason } => {
+                self.members.leave(node, reason.clone());
+                self.with_run(now, |run, context| run.left(node, &reason, context));
+            }
+            Event::Submit { ticket, run, plan, wall_seconds } => {
+                self.submit(ticket, run, *plan, wall_seconds, now);
+            }
+            Event::Cancel { run } => self.cancel(run, now),
+            Event::Answered { node, tag, result } => self.answered(node, tag, result, now),
+        }
+    }
+
+    /// The next command, in order.
+    pub fn poll_command(&mut self) -> Option<Command> {
+        self.commands.pop_front()
+    }
+
+    /// When [`Coordinator::on_deadline`] is due; `None` if time changes nothing.
+    pub fn next_deadline(&self) -> Option<Mono> {
+        self.runs.back().and_then(Run::next_deadline)
+    }
+
+    /// Time passed a deadline.
+    pub fn on_deadline(&mut self, now: Mono) {
+        self.with_run(now, Run::on_deadline);
+    }
+
+    /// The epoch in which this elector commands; `None` if it does not.
+    pub fn epoch(&self) -> Option<Epoch> {
+        self.epoch
+    }
+
+    /// Who is here.
+    pub fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// A run by its id, or the latest.
+    pub fn run(&self, id: Option<RunId>) -> Option<RunView<'_>> {
+        let run = match id {
+            Some(id) => self.runs.iter().find(|run| run.id == id),
+            None => self.runs.back(),
+        };
+        run.map(|run| RunView::new(run, &self.config))
+    }
+
+    fn elected(&mut self, epoch: Epoch, now: Mono) {
+        self.epoch = Some(epoch);
+        self.join_deadline = now.after(self.config.join_timeout);
+    }
+
+    fn deposed(&mut self, reason: &str) {
+        self.epoch = None;
+        self.commands.clear();
+        if let Some(run) = self.runs.back_mut() {
+            run.depose(format!("the coordinator was deposed: {reason}"));
+        }
+    }
+
+    fn committed(&mut self, entry: &Entry, now: Mono) {
+        self.decisions.apply(entry);
+        if self.epoch != Some(entry.epoch()) {
+            return;
+        }
+        let join_deadline = self.join_deadline.max(now);
+        self.with_run(now, |run, context| run.committed(entry, join_deadline, context));
+    }
+
+    fn submit(&mut self, ticket: Ticket, id: RunId, plan: Plan, wall_seconds: u64, now: Mono) {
+        let Some(epoch) = self.epoch else {
+            let reason = "this node does not command the mesh".to_owned();
+            self.reply(ticket, SubmitReply::Rejected { reason });
+            return;
+        };
+        if let Some(known) = self.runs.iter().find(|run| run.id == id) {
+            let reply = if known.plan_hash == plan.hash() {
+                SubmitReply::Accepted
+            } else {
+                SubmitReply::Rejected { reason: format!("run {id} exists with another plan: choose another id") }
+            };
+            self.reply(ticket, reply);
+            return;
+        }
+        if let Some(on) = self.runs.back().filter(|run| !run.is_ended()) {
+            let reply = SubmitReply::Busy { run: on.id };
+            self.reply(ticket, reply);
+            return;
+        }
+        while self.runs.len() >= KEPT_RUNS {
+            self.runs.pop_front();
+        }
+        let mut out = Vec::new();
+        let mut context = Context { config: &self.config, members: &self.members, out: &mut out, now };
+        let run = Run::new(id, plan, epoch, ticket, wall_seconds, &mut context);
+        self.runs.push_back(run);
+        self.commands.extend(out);
+    }
+
+    fn cancel(&mut self, id: Option<RunId>, now: Mono) {
+        self.with_run(now, |run, context| {
+            if id.is_none_or(|id| id == run.id) {
+                run.stop(RunEnd::Cancelled, context);
+            }
+        });
+    }
+
+    fn answered(&mut self, node: NodeIndex, tag: CallTag, result: Result<Response, CallFault>, now: Mono) {
+        if let Ok(Response::StaleEpoch { seen }) = &result
+            && self.epoch.is_some_and(|epoch| epoch < *seen)
+        {
+            let name = &self.config.roster[node.usize()];
+            let reason = format!("{name} has seen epoch {seen}");
+            self.deposed(&reason);
+            return;
+        }
+        self.with_run(now, |run, context| run.answered(node, tag, result, context));
+    }
+
+    fn reply(&mut self, ticket: Ticket, reply: SubmitReply) {
+        self.commands.push_back(Command::Reply { ticket, reply });
+    }
+
+    fn with_run(&mut self, now: Mono, act: impl FnOnce(&mut Run, &mut Context<'_>)) {
+        if self.epoch.is_none() {
+            return;
+        }
+        if let Some(run) = self.runs.back_mut() {
+            let mut out = Vec::new();
+            let mut context = Context { config: &self.config, members: &self.members, out: &mut out, now };
+            act(run, &mut context);
+            self.commands.extend(out);
+        }
+    }
+}
+
+/// Runs whose records are kept for `results` and `attach`; the oldest goes first.
+const KEPT_RUNS: usize = 4;

@@ -1,0 +1,55 @@
+//! What clients may see of a run.
+
+use bench_core::ids::{NodeId, RunId};
+use bench_core::message::RunStatus;
+use bench_core::record::RunRecord;
+
+use super::{ActiveRound, Run};
+use crate::config::Config;
+
+/// What clients may see of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunView<'a> {
+    run: &'a Run,
+    config: &'a Config,
+}
+
+impl<'a> RunView<'a> {
+    pub(crate) fn new(run: &'a Run, config: &'a Config) -> Self {
+        Self { run, config }
+    }
+
+    /// The run.
+    pub fn id(&self) -> RunId {
+        self.run.id
+    }
+
+    /// All records so far, in order.
+    pub fn records(&self) -> &'a [RunRecord] {
+        &self.run.records
+    }
+
+    /// How far it is.
+    pub fn status(&self) -> RunStatus {
+        let (rounds_done, rounds_total) = self.run.queue.progress(self.run.schedule.as_ref());
+        RunStatus {
+            run: self.run.id,
+            phase: self.run.phase.to_string(),
+            rounds_done,
+            rounds_total,
+            waiting_for: self.waiting_for(),
+            ended: self.run.phase == super::RunPhase::Ended,
+        }
+    }
+
+    fn waiting_for(&self) -> Vec<(NodeId, String)> {
+        let name = |node: bench_core::ids::NodeIndex| self.config.roster[node.usize()].clone();
+        let probing = self.run.waiting.iter().map(|node| (name(*node), "inventory".to_owned()));
+        let rounds = [&self.run.current, &self.run.next]
+            .into_iter()
+            .flatten()
+            .flat_map(ActiveRound::waiting)
+            .map(|(node, what)| (name(node), what));
+        probing.chain(rounds).collect()
+    }
+}
