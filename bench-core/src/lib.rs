@@ -11,6 +11,7 @@
 
 pub mod cell;
 pub mod ids;
+pub mod journal;
 pub mod measure;
 pub mod message;
 pub mod node;
