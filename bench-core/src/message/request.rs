@@ -17,6 +17,7 @@ use crate::node::NodeInventory;
 use crate::plan::{Plan, TestCase};
 use crate::record::{Failure, Observation, RunRecord};
 use crate::time::{ClockOffset, Mono};
+use crate::units::BitsPerSecond;
 
 /// One try of one round of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -190,16 +191,18 @@ pub struct Start {
 }
 
 /// Where one end listens.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellEndpoint {
     /// The cell.
     pub cell: CellId,
     /// Where, or why not.
     pub endpoint: Result<EndpointInfo, Failure>,
+    /// The highest rate at which this end takes data, where it has one: the source sends no faster.
+    pub pace: Option<BitsPerSecond>,
 }
 
 /// The answer of the listening side.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HandshakeReply {
     /// One entry for each cell that was asked for.
     pub endpoints: Vec<CellEndpoint>,

@@ -1,0 +1,113 @@
+//! `railmesh agent`: this node's agent, until it is stopped.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use bench_core::ids::{Generation, NodeIndex};
+use bench_core::roster::Roster;
+use tracing::level_filters::LevelFilter;
+use transport::control::identity::MeshKey;
+
+use crate::build_id::build_hash;
+use crate::cli::args::AgentArgs;
+use crate::cli::exit::{Exit, ExitError};
+use crate::cli::logging;
+use crate::cli::roster;
+use crate::inventory::{Host, RailChoice, choose_rails, live_interfaces, read_host};
+use crate::node::{Agent, AgentConfig, Deps, Emulation};
+use crate::runtime;
+use crate::supervise::{
+    Places, Placement, ProcessFactory, Spawner, WorkerSpec, agent_core, locate, numa_cpus, placement,
+};
+
+pub(crate) fn run(args: AgentArgs, verbose: u8) -> Result<Exit, ExitError> {
+    logging::to_stderr(LevelFilter::INFO, verbose);
+    if args.die_with_parent {
+        runtime::die_with_parent().map_err(ExitError::not_measured)?;
+    }
+    runtime::block_on(async {
+        let (config, deps) = resolve(&args).await?;
+        let name = config.roster.peers[config.me.usize()].node.clone();
+        let listen = config.listen;
+        let mut agent = Agent::start(config, deps).map_err(ExitError::usage)?;
+        tracing::info!(node = %name, %listen, build = %build_hash(), "the agent is up");
+        let exit = tokio::select! {
+            () = runtime::interrupted() => Ok(Exit::Pass),
+            reason = agent.refused() => Err(ExitError::usage(anyhow!("{name} cannot be part of this mesh: {reason}"))),
+        };
+        agent.shutdown().await;
+        exit
+    })
+}
+
+/// What was typed to what the agent needs.
+async fn resolve(args: &AgentArgs) -> Result<(AgentConfig, Deps), ExitError> {
+    let key = args.key.as_deref().map(MeshKey::read).transpose().map_err(ExitError::usage)?;
+    let host = read_host(Path::new("/"));
+    let interfaces = live_interfaces().map_err(ExitError::not_measured)?;
+    let roster = roster::resolve(args).await?;
+    let me = roster::own_place(&roster, args.name.as_ref(), &host.hostname, &interfaces)?;
+    let choice =
+        if args.rails.is_empty() { RailChoice::Automatic } else { RailChoice::Named(args.rails.clone()) };
+    let rails = choose_rails(&choice, &interfaces, Path::new("/")).map_err(ExitError::usage)?;
+    for rail in &rails {
+        tracing::info!(rail = %rail.rail, device = %rail.device, addr = %rail.addr, reason = %rail.reason, "rail");
+    }
+    let state = state_folder(args.state.as_deref(), &roster, me);
+    let mut emulate = Emulation::default();
+    for fault in &args.emulate {
+        emulate.add(fault).map_err(ExitError::usage)?;
+    }
+    let (deps, notes) = deps_of(args, host, &rails, &state)?;
+    let listen = roster::listen_address(args.listen, &roster, me, key.is_some());
+    let config = AgentConfig {
+        roster,
+        me,
+        boot: runtime::random_boot_id(),
+        build: build_hash(),
+        key,
+        listen,
+        dns: args.dns,
+        rails,
+        state,
+        join_timeout: args.join_timeout,
+        emulate,
+        notes,
+    };
+    Ok((config, deps))
+}
+
+fn deps_of(
+    args: &AgentArgs,
+    host: Host,
+    rails: &[bench_core::node::RailEndpoint],
+    state: &Path,
+) -> Result<(Deps, Vec<String>), ExitError> {
+    let places = Places::of_this_process(args.worker.clone(), Some(state.to_owned()))
+        .map_err(ExitError::not_measured)?;
+    let program = locate(&places).map_err(ExitError::usage)?;
+    tracing::info!(worker = %program.reason(), "worker program");
+    let spawner = Spawner::start().context("cannot start the spawning thread").map_err(ExitError::not_measured)?;
+    let mut notes = Vec::new();
+    let specs = rails.iter().map(|rail| spec_of(rail, &mut notes)).collect();
+    let factory = Arc::new(ProcessFactory { spawner, program, log: LevelFilter::WARN });
+    Ok((Deps { factory, specs, host }, notes))
+}
+
+/// Where the state goes by default: the system's place for root, the user's for others.
+fn state_folder(flag: Option<&Path>, roster: &Roster, me: NodeIndex) -> PathBuf {
+    if let Some(path) = flag {
+        return path.to_owned();
+    }
+    let name = roster.peers[me.usize()].node.as_str();
+    let home = || {
+        let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+        state.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state")))
+    };
+    let base = if rustix::process::geteuid().is_root() { None } else { home() };
+    base.unwrap_or_else(|| PathBuf::from("/var/lib")).join("railmesh").join(name)
+}
+
+/// The generation of a mesh that nobody raised.
+pub(crate) const FIRST_GENERATION: Generation = Generation(0);

@@ -1,0 +1,58 @@
+//! Exit codes: a contract with scripts and batch systems.
+
+use std::process::ExitCode;
+
+use thiserror::Error;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: the fabric passed, or the command did what it was asked.
+    Pass,
+    /// 1: the fabric failed.
+    Fail,
+    /// 2: wrong usage or configuration.
+    Usage,
+    /// 3: could not measure.
+    NotMeasured,
+}
+
+impl Exit {
+    /// The number.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Pass => 0,
+            Self::Fail => 1,
+            Self::Usage => 2,
+            Self::NotMeasured => 3,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// An error with the exit code that it means.
+#[derive(Debug, Error)]
+#[error("{source:#}")]
+pub struct ExitError {
+    /// The code.
+    pub exit: Exit,
+    /// What went wrong.
+    pub source: anyhow::Error,
+}
+
+impl ExitError {
+    /// Wrong usage or configuration: exit code 2.
+    pub fn usage(source: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::Usage, source: source.into() }
+    }
+
+    /// Could not measure: exit code 3.
+    pub fn not_measured(source: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::NotMeasured, source: source.into() }
+    }
+}

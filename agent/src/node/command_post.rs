@@ -1,0 +1,214 @@
+//! The coordinator's shell on the elected node: wait, feed, execute, publish.
+//!
+//! One task ([`CommandPost::run`]) owns the execution of commands and the machine's deadlines; it ends when the agent
+//! stops. Events come from connections, client requests and the tasks of single calls; each locks the machine, feeds
+//! one event and wakes the task. The machine is never held across an await.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::Duration;
+
+use bench_core::ids::{Epoch, NodeIndex, RunId};
+use bench_core::message::{MemberStatus, Response, RunStatus, SubmitReply, WatchReply};
+use bench_core::plan::Plan;
+use bench_core::record::RunRecord;
+use coordinator::{CallFault, CallTag, Command, Config, Coordinator, Event, MemberState, Ticket};
+use tokio::sync::{Notify, oneshot, watch};
+
+use super::Node;
+use crate::inventory::wall_seconds;
+
+/// The coordinator's shell.
+#[derive(Debug)]
+pub(crate) struct CommandPost {
+    machine: Mutex<Coordinator>,
+    /// Wakes the task; one permit, so a second wake before the task looks is the same wake.
+    wake: Notify,
+    /// Counts changes; watchers wait for the next.
+    news: watch::Sender<u64>,
+    tickets: Mutex<HashMap<Ticket, oneshot::Sender<SubmitReply>>>,
+    next_ticket: AtomicU64,
+}
+
+impl CommandPost {
+    /// A shell around a machine that is not elected.
+    pub(crate) fn new(config: Config) -> Self {
+        Self {
+            machine: Mutex::new(Coordinator::new(config)),
+            wake: Notify::new(),
+            news: watch::Sender::new(0),
+            tickets: Mutex::new(HashMap::new()),
+            next_ticket: AtomicU64::new(0),
+        }
+    }
+
+    /// Feeds an event.
+    pub(crate) fn feed(&self, event: Event) {
+        self.machine().handle(event, transport::clock::now());
+        self.wake.notify_one();
+    }
+
+    /// Executes commands until the agent stops.
+    pub(crate) async fn run(self: Arc<Self>, node: Weak<Node>) {
+        loop {
+            while let Some(command) = self.next_command() {
+                let Some(node) = node.upgrade() else { return };
+                self.execute(command, &node);
+            }
+            self.news.send_modify(|count| *count += 1);
+            let deadline = self.machine().next_deadline();
+            tokio::select! {
+                () = self.wake.notified() => {}
+                () = sleep_until(deadline) => self.machine().on_deadline(transport::clock::now()),
+            }
+        }
+    }
+
+    /// A client's plan; answered when the electors have decided.
+    pub(crate) async fn submit(&self, run: RunId, plan: Box<Plan>) -> Response {
+        let ticket = Ticket(self.next_ticket.fetch_add(1, Ordering::Relaxed));
+        let (sender, reply) = oneshot::channel();
+        self.tickets.lock().expect(HELD).insert(ticket, sender);
+        self.feed(Event::Submit { ticket, run, plan, wall_seconds: wall_seconds() });
+        match reply.await {
+            Ok(reply) => Response::Submitted(reply),
+            Err(_) => Response::NoCoordinator { reason: "the coordinator stopped before it decided".to_owned() },
+        }
+    }
+
+    /// Records of a run from number `from` on; waits up to `wait` for one.
+    pub(crate) async fn watch(&self, run: Option<RunId>, from: u64, wait: Duration) -> Response {
+        let mut news = self.news.subscribe();
+        let limit = tokio::time::Instant::now() + wait.min(LONGEST_WATCH);
+        loop {
+            news.mark_unchanged();
+            match self.look(run, from) {
+                None => return Response::UnknownRun { run },
+                Some(reply) if !reply.records.is_empty() || reply.status.ended => return Response::Records(reply),
+                Some(reply) => {
+                    if tokio::time::timeout_at(limit, news.changed()).await.is_err() {
+                        return Response::Records(reply);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stops a run.
+    pub(crate) fn cancel(&self, run: Option<RunId>) -> Response {
+        match self.machine().run(run) {
+            None => return Response::UnknownRun { run },
+            Some(_) => {}
+        }
+        self.feed(Event::Cancel { run });
+        Response::Done
+    }
+
+    /// The epoch in which this node commands.
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        self.machine().epoch()
+    }
+
+    /// Members in roster order, with the addresses that `node` knows.
+    pub(crate) fn members(&self, node: &Node) -> Vec<MemberStatus> {
+        let machine = self.machine();
+        let states = machine.members().states().iter().zip(&node.roster.peers);
+        states
+            .map(|(state, peer)| MemberStatus {
+                node: peer.node.clone(),
+                address: format!("{}:{}", peer.host, peer.port),
+                absent: match state {
+                    MemberState::Never => Some("has not joined".to_owned()),
+                    MemberState::Present { .. } => None,
+                    MemberState::Gone { reason } => Some(reason.clone()),
+                },
+            })
+            .collect()
+    }
+
+    /// How far the latest run is.
+    pub(crate) fn latest(&self) -> Option<RunStatus> {
+        self.machine().run(None).map(|run| run.status())
+    }
+
+    fn look(&self, run: Option<RunId>, from: u64) -> Option<WatchReply> {
+        let machine = self.machine();
+        let view = machine.run(run)?;
+        let fresh = view.records().get(from as usize..).unwrap_or_default();
+        Some(WatchReply { run: view.id(), from, records: batch(fresh), status: view.status() })
+    }
+
+    fn execute(self: &Arc<Self>, command: Command, node: &Arc<Node>) {
+        match command {
+            // A lone elector is its own majority.
+            Command::Propose(entry) => self.feed(Event::Committed(entry)),
+            Command::Reply { ticket, reply } => {
+                if let Some(sender) = self.tickets.lock().expect(HELD).remove(&ticket) {
+                    // A client that went away needs no answer.
+                    let _: Result<_, _> = sender.send(reply);
+                }
+            }
+            Command::Send { node: to, tag, request, deadline } => {
+                let (post, node) = (Arc::clone(self), Arc::clone(node));
+                // The task ends with the call's deadline at the latest.
+                tokio::spawn(async move {
+                    let result = node.command(to, *request, deadline).await;
+                    post.answered(to, tag, result);
+                });
+            }
+        }
+    }
+
+    fn answered(&self, node: NodeIndex, tag: CallTag, result: Result<Response, CallFault>) {
+        self.feed(Event::Answered { node, tag, result });
+    }
+
+    fn next_command(&self) -> Option<Command> {
+        self.machine().poll_command()
+    }
+
+    fn machine(&self) -> MutexGuard<'_, Coordinator> {
+        self.machine.lock().expect(HELD)
+    }
+}
+
+async fn sleep_until(deadline: Option<bench_core::time::Mono>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep(deadline.since(transport::clock::now())).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// As many records from the front as fit a message.
+fn batch(records: &[RunRecord]) -> Vec<RunRecord> {
+    let mut left = BATCH_BYTES;
+    let fitting = records.iter().take_while(|record| {
+        let size = rough_size(record);
+        let fits = left >= size;
+        left = left.saturating_sub(size);
+        fits
+    });
+    let count = fitting.count().max(1).min(records.len());
+    records[..count].to_vec()
+}
+
+/// An upper estimate of a record's encoded size in bytes.
+fn rough_size(record: &RunRecord) -> usize {
+    match record {
+        // A sample has at most 256 marks of 3 varints, a histogram a few KiB.
+        RunRecord::Observed(_) => 12 << 10,
+        RunRecord::Started(start) => 1024 + start.nodes.len() * 2048,
+        RunRecord::Added(cells) => 32 * cells.len(),
+        RunRecord::Round(_) | RunRecord::Lost(_) | RunRecord::Note(_) | RunRecord::Ended(_) => 1024,
+    }
+}
+
+/// Budget of a batch of records: half of the 16 MiB limit of a result batch, since sizes are estimates.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// Longest wait for news in one request: below the idle limit of a connection.
+const LONGEST_WATCH: Duration = Duration::from_secs(10);
+
+/// Why the locks of this module cannot be poisoned.
+const HELD: &str = "nothing panics while the command post's lock is held";

@@ -1,0 +1,82 @@
+//! What an agent needs to start: the resolved configuration and its injected parts.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bench_core::ids::{BootId, BuildHash, NodeIndex};
+use bench_core::node::RailEndpoint;
+use bench_core::roster::Roster;
+use thiserror::Error;
+use transport::control::identity::MeshKey;
+use transport::control::mesh::ControlError;
+use transport::control::resolve::ResolveError;
+
+use super::emulate::Emulation;
+use crate::electors::TermError;
+use crate::inventory::Host;
+use crate::supervise::{WorkerFactory, WorkerSpec};
+
+/// The resolved configuration of an agent.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    /// The roster, the same on every node.
+    pub roster: Roster,
+    /// This node's place in it.
+    pub me: NodeIndex,
+    /// This process; random.
+    pub boot: BootId,
+    /// This process's build.
+    pub build: BuildHash,
+    /// The mesh key; without one only loopback is served.
+    pub key: Option<MeshKey>,
+    /// The UDP address to serve.
+    pub listen: SocketAddr,
+    /// A DNS server in place of the system's.
+    pub dns: Option<SocketAddr>,
+    /// This node's rails in order.
+    pub rails: Vec<RailEndpoint>,
+    /// Where journals and the term are kept.
+    pub state: PathBuf,
+    /// How long a run waits for nodes that have not joined.
+    pub join_timeout: Duration,
+    /// Pretended faults.
+    pub emulate: Emulation,
+    /// What a user should know about this node.
+    pub notes: Vec<String>,
+}
+
+/// The injected parts of an agent.
+#[derive(Debug)]
+pub struct Deps {
+    /// Starts workers.
+    pub factory: Arc<dyn WorkerFactory>,
+    /// One worker a rail.
+    pub specs: Vec<WorkerSpec>,
+    /// Facts of the host.
+    pub host: Host,
+}
+
+/// Why an agent does not start.
+#[derive(Debug, Error)]
+pub enum AgentError {
+    /// The state folder cannot be used.
+    #[error("the state folder {path} cannot be used: {source}; name another one with --state", path = .path.display())]
+    State {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The election term is not known.
+    #[error(transparent)]
+    Term(#[from] TermError),
+    /// The mesh cannot be served.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// Names cannot be resolved.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+}

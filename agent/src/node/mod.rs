@@ -1,0 +1,302 @@
+//! The agent of one node: its connections, its rounds, its workers and, on the elected node, the coordinator.
+//!
+//! ```text
+//!  mesh ──requests──▶ service ──▶ measure ──▶ supervise::Pool ══▶ workers
+//!   │                    │           └──────▶ journal
+//!   │                    └──▶ command post (elected node) ──▶ coordinator::Coordinator
+//!   └──connected, lost───────▶
+//! ```
+//! | task | owner | ends when | cancelling it is safe because |
+//! |---|---|---|---|
+//! | command post | [`Agent`] | the node is dropped | the machine is never held across an await |
+//! | link to the coordinator | [`Agent`] | the agent stops, or is refused for good | it holds only a connection |
+//! | one call to an agent | the command post | its deadline | its answer is an event; nobody else waits for it |
+
+mod command_post;
+mod config;
+mod emulate;
+mod fence;
+mod journal_file;
+mod link;
+mod measure;
+mod rounds;
+mod service;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bench_core::ids::{BootId, NodeId, NodeIndex};
+use bench_core::message::{Request, Response, Role, TaskId};
+use bench_core::node::{NodeInventory, RailEndpoint};
+use bench_core::roster::Roster;
+use bench_core::time::{ClockOffset, ClockSample, Mono};
+use coordinator::{CallFault, Config, Event};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use transport::control::mesh::{CallError, Limits, Mesh, MeshConfig};
+use transport::control::peers::PeerCache;
+use transport::control::resolve::Resolver;
+
+use crate::electors::next_term;
+use crate::inventory::{Host, wall_seconds};
+use crate::supervise::Pool;
+use command_post::CommandPost;
+pub use config::{AgentConfig, AgentError, Deps};
+pub use emulate::{Emulation, EmulationError};
+use fence::Fence;
+use journal_file::Journals;
+use link::LinkState;
+use rounds::Rounds;
+
+/// A running agent. [`Agent::shutdown`] ends it in order; dropping it stops its tasks at once.
+#[derive(Debug)]
+pub struct Agent {
+    node: Arc<Node>,
+    tasks: Vec<JoinHandle<()>>,
+    link: watch::Receiver<LinkState>,
+}
+
+/// What all parts of an agent see.
+#[derive(Debug)]
+pub(crate) struct Node {
+    config: AgentConfig,
+    host: Host,
+    boot: BootId,
+    roster: Roster,
+    me: NodeIndex,
+    rails: Vec<RailEndpoint>,
+    fence: Fence,
+    journals: Journals,
+    rounds: Rounds,
+    pool: Pool,
+    post: Option<Arc<CommandPost>>,
+    /// Set once, right after the mesh is bound: the mesh needs the node as its service first.
+    network: OnceLock<Network>,
+    next_task: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Network {
+    mesh: Mesh,
+    peers: PeerCache,
+    resolver: Resolver,
+    link: watch::Sender<LinkState>,
+}
+
+impl Agent {
+    /// Starts the agent: binds its address and, on the elected node, takes command; elsewhere begins to connect.
+    ///
+    /// # Errors
+    /// [`AgentError`] with what to do.
+    pub fn start(config: AgentConfig, deps: Deps) -> Result<Self, AgentError> {
+        let me = config.me;
+        let lone_elector = config.roster.electors.first().copied().unwrap_or(NodeIndex(0));
+        let post = (me == lone_elector).then(|| Arc::new(CommandPost::new(machine_config(&config))));
+        let journals = Journals::open(config.state.join("journal"))
+            .map_err(|source| AgentError::State { path: config.state.clone(), source })?;
+        let node = Arc::new(Node {
+            host: deps.host,
+            boot: config.boot,
+            roster: config.roster.clone(),
+            me,
+            rails: config.rails.clone(),
+            fence: Fence::default(),
+            journals,
+            rounds: Rounds::default(),
+            pool: Pool::new(deps.factory, deps.specs),
+            post: post.clone(),
+            network: OnceLock::new(),
+            next_task: AtomicU64::new(1),
+            config,
+        });
+        let link = node.open_network()?;
+        let mut tasks = Vec::new();
+        match post {
+            Some(post) => {
+                node.take_command(&post)?;
+                tasks.push(tokio::spawn(post.run(Arc::downgrade(&node))));
+            }
+            None => tasks.push(tokio::spawn(link::keep(Arc::downgrade(&node), lone_elector))),
+        }
+        Ok(Self { node, tasks, link })
+    }
+
+    /// Waits until this agent is refused for good: another living agent has its name, or it runs another build.
+    pub async fn refused(&mut self) -> String {
+        let state = self.link.wait_for(|state| state.is_final()).await;
+        match state.map(|state| state.clone()) {
+            Ok(LinkState::Refused { reason }) => reason,
+            Ok(LinkState::Down { .. } | LinkState::Up { .. }) | Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// The name of this node.
+    pub fn name(&self) -> &NodeId {
+        self.node.name()
+    }
+
+    /// Stops the tasks, ends the workers and tells the peers.
+    pub async fn shutdown(self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+        self.node.pool.shutdown().await;
+        if let Some(network) = self.node.network.get() {
+            network.mesh.shutdown().await;
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Node {
+    fn name(&self) -> &NodeId {
+        &self.roster.peers[self.me.usize()].node
+    }
+
+    fn open_network(self: &Arc<Self>) -> Result<watch::Receiver<LinkState>, AgentError> {
+        let role = Role::Agent {
+            node: self.name().clone(),
+            boot: self.boot,
+            roster: self.roster.hash(),
+            generation: self.roster.generation,
+        };
+        let mesh = Mesh::bind(
+            MeshConfig {
+                listen: self.config.listen,
+                key: self.config.key.clone(),
+                role,
+                build: self.config.build,
+                limits: Limits::default(),
+            },
+            Arc::new(service::NodeService(Arc::downgrade(self))),
+        )?;
+        let (link, state) = watch::channel(LinkState::Down { reason: "not connected yet".to_owned() });
+        let peers = PeerCache::new(mesh.clone());
+        let resolver = match self.config.dns {
+            Some(server) => Resolver::with_server(server)?,
+            None => Resolver::from_system()?,
+        };
+        let network = Network { mesh, peers, resolver, link };
+        self.network.set(network).expect("the network of a node is opened once");
+        Ok(state)
+    }
+
+    fn take_command(&self, post: &CommandPost) -> Result<(), AgentError> {
+        let term = next_term(&self.config.state, self.roster.generation)?;
+        let epoch = bench_core::ids::Epoch { term, elector: self.me.0 };
+        self.fence.raise(Some(epoch));
+        post.feed(Event::Elected { epoch });
+        post.feed(Event::Joined { node: self.me, boot: self.boot });
+        tracing::info!(node = %self.name(), %epoch, "commands the mesh");
+        Ok(())
+    }
+
+    fn network(&self) -> &Network {
+        self.network.get().expect("the network is opened before anything is served or asked")
+    }
+
+    fn next_task(&self) -> TaskId {
+        TaskId(self.next_task.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn inventory(&self, capabilities: Vec<bench_core::node::Capability>) -> NodeInventory {
+        NodeInventory {
+            node: self.name().clone(),
+            hostname: self.host.hostname.clone(),
+            kernel: self.host.kernel.clone(),
+            cpus: self.host.cpus,
+            clock_source: self.host.clock_source.clone(),
+            wall_seconds: wall_seconds(),
+            rails: self.rails.clone(),
+            capabilities,
+            notes: self.config.notes.clone(),
+        }
+    }
+
+    /// A command of the coordinator on this node to any node, itself included.
+    async fn command(
+        self: &Arc<Self>,
+        to: NodeIndex,
+        request: Request,
+        deadline: Duration,
+    ) -> Result<Response, CallFault> {
+        if to == self.me {
+            return tokio::time::timeout(deadline, self.serve_command(request))
+                .await
+                .map_err(|_| CallFault::Timeout);
+        }
+        let name = &self.roster.peers[to.usize()].node;
+        let connection = self
+            .network()
+            .mesh
+            .connected_to(name)
+            .ok_or_else(|| CallFault::Lost { reason: format!("{name} is not connected") })?;
+        connection.call(&request, deadline).await.map_err(|error| match error {
+            CallError::Timeout { .. } => CallFault::Timeout,
+            other => CallFault::Lost { reason: other.to_string() },
+        })
+    }
+
+    /// A question to another agent of the roster, over a connection made on demand.
+    async fn call_peer(
+        self: &Arc<Self>,
+        name: &NodeId,
+        request: Request,
+        deadline: Duration,
+    ) -> Result<Response, String> {
+        if name == self.name() {
+            return Ok(self.serve_command(request).await);
+        }
+        let peer = self.roster.peers.iter().find(|peer| peer.node == *name);
+        let peer = peer.ok_or_else(|| format!("{name} is not in the roster"))?;
+        let ask = async {
+            let address = link::address_of(&self.network().resolver, peer).await?;
+            let connection =
+                self.network().peers.get(name, address).await.map_err(|error| error.to_string())?;
+            connection.call(&request, deadline).await.map_err(|error| error.to_string())
+        };
+        match tokio::time::timeout(deadline, ask).await {
+            Ok(answer) => answer,
+            Err(_) => Err(format!("nothing within {}", bench_core::units::format_duration(deadline))),
+        }
+    }
+
+    /// This node's clock against the coordinator's: the best of [`CLOCK_SAMPLES`] exchanges.
+    async fn offset_to_coordinator(&self) -> Option<ClockOffset> {
+        if self.post.is_some() {
+            return Some(ClockOffset::default());
+        }
+        let connection = match &*self.network().link.borrow() {
+            LinkState::Up { connection } => connection.clone(),
+            LinkState::Down { .. } | LinkState::Refused { .. } => return None,
+        };
+        let mut samples: Vec<ClockSample> = Vec::with_capacity(CLOCK_SAMPLES);
+        for _ in 0..CLOCK_SAMPLES {
+            let sent: Mono = transport::clock::now();
+            match connection.call(&Request::Clock, CLOCK_TIMEOUT).await {
+                Ok(Response::Clock { now }) => {
+                    samples.push(ClockSample { sent, reference: now, received: transport::clock::now() });
+                }
+                Ok(_) | Err(_) => break,
+            }
+        }
+        ClockOffset::from_samples(&samples)
+    }
+}
+
+fn machine_config(config: &AgentConfig) -> Config {
+    Config {
+        roster: config.roster.peers.iter().map(|peer| peer.node.clone()).collect(),
+        join_timeout: config.join_timeout,
+    }
+}
+
+/// Exchanges for one estimate of a clock's offset: the design's number; the fastest of 8 is close to the path's floor.
+const CLOCK_SAMPLES: usize = 8;
+
+/// How long one of these exchanges may take.
+const CLOCK_TIMEOUT: Duration = Duration::from_secs(2);
