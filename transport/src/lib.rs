@@ -3,5 +3,7 @@
 //! The agent links `control` only, the worker `data` only: an agent loads no vendor library and touches no data plane.
 
 pub mod clock;
+#[cfg(feature = "control")]
+pub mod control;
 #[cfg(feature = "data")]
 pub mod data;
