@@ -1,1 +1,7 @@
-fn main() {}
+//! The `railmesh` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    railmesh::cli::main()
+}

@@ -14,6 +14,7 @@ mod error;
 mod forms;
 mod gates;
 mod gates_spec;
+mod hash;
 mod pattern;
 mod print;
 mod sizes;
