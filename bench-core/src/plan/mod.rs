@@ -1,18 +1,39 @@
 //! The plan: what the user wants measured, after validation.
 //!
-//! A [`Plan`] only exists valid; the text forms (TOML, flags) are parsed at the edge into it.
+//! A [`Plan`] only exists valid. The text forms (TOML, flags) are parsed at the edge into a [`PlanSpec`], in which
+//! everything may be left out; [`PlanSpec::validate`] fills in the defaults and checks the bounds.
+//!
+//! ```text
+//!  TOML ──from_toml──▶ PlanSpec ──overridden_by(flags)──▶ PlanSpec ──validate──▶ Plan ──to_toml──▶ TOML
+//! ```
 
+mod bounds;
+mod budget;
 mod case;
+mod error;
+mod forms;
 mod gates;
+mod gates_spec;
 mod pattern;
+mod print;
+mod sizes;
+mod spec;
+#[cfg(test)]
+mod tests;
+mod validate;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use budget::{Budget, BudgetError};
 pub use case::{Spread, TestCase, TestKind, Verify, WaitMode};
+pub use error::PlanError;
 pub use gates::{Gates, PopulationGate};
+pub use gates_spec::{GatesSpec, PopulationLimits, PopulationSpec};
 pub use pattern::{Duplex, Pattern, RailMode};
+pub use sizes::{SizesError, parse_sizes};
+pub use spec::{PlanSpec, TestSpec};
 
 use crate::ids::RailId;
 
@@ -29,8 +50,8 @@ pub struct Plan {
     pub rail_mode: RailMode,
     /// Only these rails; `None` means all.
     pub rails: Option<Vec<RailId>>,
-    /// Upper bound on the expected measuring time; `None` measures every pair.
-    pub budget: Option<Duration>,
+    /// Upper bound on the expected measuring time.
+    pub budget: Budget,
     /// Decides which matchings a budget keeps: the same seed keeps the same ones.
     pub seed: u64,
     /// Limits that cells are judged against.
@@ -43,6 +64,7 @@ pub struct Plan {
 
 /// Whether suspects are measured again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Retest {
     /// Suspect cells are measured again, and suspect parts with two different proven partners.
     Suspects,

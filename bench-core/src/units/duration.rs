@@ -52,6 +52,18 @@ pub fn format_duration(time: Duration) -> String {
     }
 }
 
+/// A form that [`parse_duration`] reads back exactly, for plans as run: `2s`, `1500ms`, `20000001ns`.
+pub fn exact_duration(time: Duration) -> String {
+    let nanos = time.as_nanos();
+    [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")]
+        .iter()
+        .find(|(length, _)| nanos.is_multiple_of(*length))
+        .map_or_else(
+            || format!("{nanos}ns"),
+            |(length, unit)| format!("{}{unit}", nanos / length),
+        )
+}
+
 /// A text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{text:?} is not a duration such as 2s, 500ms or 1m30s")]
@@ -88,6 +100,22 @@ mod tests {
         }
         for bad in ["", "s", "2x", "-1", "2 s 3", "inf"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_exact_duration_loses_nothing_in_a_week() {
+        for nanos in [
+            0,
+            1,
+            999,
+            1_500_000,
+            2_000_000_000,
+            3_600_000_000_001,
+            604_799_999_999_999,
+        ] {
+            let time = Duration::from_nanos(nanos);
+            assert_eq!(parse_duration(&exact_duration(time)), Ok(time));
         }
     }
 

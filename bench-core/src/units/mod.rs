@@ -5,5 +5,5 @@ mod duration;
 mod rate;
 
 pub use bytes::{Bytes, BytesError};
-pub use duration::{DurationError, format_duration, parse_duration};
+pub use duration::{DurationError, exact_duration, format_duration, parse_duration};
 pub use rate::{BitsPerSecond, RateError};

@@ -19,6 +19,17 @@ impl BitsPerSecond {
         (seconds > 0.0).then(|| Self(bytes as f64 * 8.0 / seconds))
     }
 
+    /// A form that is read back exactly, for plans as run: `400G`, `2500M`, `123456789.5`.
+    pub fn exact(self) -> String {
+        [(1e9, "G"), (1e6, "M")]
+            .iter()
+            .find(|(factor, _)| (self.0 / factor).fract() == 0.0 && self.0 / factor * factor == self.0)
+            .map_or_else(
+                || self.0.to_string(),
+                |(factor, suffix)| format!("{}{suffix}", self.0 / factor),
+            )
+    }
+
     /// In units of 10^9 bits a second.
     pub fn gbps(self) -> f64 {
         self.0 / 1e9
@@ -78,6 +89,14 @@ mod tests {
         for bad in ["", "G", "0", "-1G", "infG", "nan"] {
             assert!(bad.parse::<BitsPerSecond>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_exact_rate_loses_nothing() {
+        for rate in [400e9, 2.5e9, 123_456_789.5, 1e6, 0.1 + 0.2, 1e300].map(BitsPerSecond) {
+            assert_eq!(rate.exact().parse(), Ok(rate));
+        }
+        assert_eq!(BitsPerSecond(2.5e9).exact(), "2500M");
     }
 
     #[test]
