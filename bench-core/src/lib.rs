@@ -16,5 +16,6 @@ pub mod message;
 pub mod node;
 pub mod plan;
 pub mod record;
+pub mod schedule;
 pub mod time;
 pub mod units;
