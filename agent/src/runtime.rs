@@ -13,14 +13,17 @@ use crate::cli::ExitError;
 /// # Errors
 /// The task's own, or exit code 3 where the kernel gives no event queue.
 pub(crate) fn block_on<T>(task: impl Future<Output = Result<T, ExitError>>) -> Result<T, ExitError> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ExitError::not_measured)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(ExitError::not_measured)?;
     runtime.block_on(task)
 }
 
 /// Returns at the next SIGINT or SIGTERM; never where the kernel refuses the handler.
 pub(crate) async fn interrupted() {
-    let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+    let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
         return std::future::pending().await;
     };
     tokio::select! {

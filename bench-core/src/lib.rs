@@ -17,5 +17,7 @@ pub mod message;
 pub mod node;
 pub mod plan;
 pub mod record;
+pub mod roster;
+pub mod schedule;
 pub mod time;
 pub mod units;

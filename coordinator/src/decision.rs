@@ -86,12 +86,26 @@ mod tests {
     #[test]
     fn a_second_run_is_not_accepted_while_one_is_on() {
         let mut decisions = Decisions::default();
-        decisions.apply(&Entry::RunAccepted { run: RUN, plan: PLAN, epoch: EPOCH });
-        decisions.apply(&Entry::RunAccepted { run: OTHER, plan: PLAN, epoch: EPOCH });
+        decisions.apply(&Entry::RunAccepted {
+            run: RUN,
+            plan: PLAN,
+            epoch: EPOCH,
+        });
+        decisions.apply(&Entry::RunAccepted {
+            run: OTHER,
+            plan: PLAN,
+            epoch: EPOCH,
+        });
         assert_eq!(decisions.running, Some((RUN, PLAN)));
-        decisions.apply(&Entry::RunEnded { run: OTHER, epoch: EPOCH });
+        decisions.apply(&Entry::RunEnded {
+            run: OTHER,
+            epoch: EPOCH,
+        });
         assert_eq!(decisions.running, Some((RUN, PLAN)));
-        decisions.apply(&Entry::RunEnded { run: RUN, epoch: EPOCH });
+        decisions.apply(&Entry::RunEnded {
+            run: RUN,
+            epoch: EPOCH,
+        });
         assert_eq!((decisions.running, decisions.ended), (None, Some(RUN)));
     }
 }

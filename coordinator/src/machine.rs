@@ -56,7 +56,12 @@ impl Coordinator {
                 self.members.leave(node, reason.clone());
                 self.with_run(now, |run, context| run.left(node, &reason, context));
             }
-            Event::Submit { ticket, run, plan, wall_seconds } => {
+            Event::Submit {
+                ticket,
+                run,
+                plan,
+                wall_seconds,
+            } => {
                 self.submit(ticket, run, *plan, wall_seconds, now);
             }
             Event::Cancel { run } => self.cancel(run, now),
@@ -130,7 +135,9 @@ impl Coordinator {
             let reply = if known.plan_hash == plan.hash() {
                 SubmitReply::Accepted
             } else {
-                SubmitReply::Rejected { reason: format!("run {id} exists with another plan: choose another id") }
+                SubmitReply::Rejected {
+                    reason: format!("run {id} exists with another plan: choose another id"),
+                }
             };
             self.reply(ticket, reply);
             return;
@@ -144,7 +151,12 @@ impl Coordinator {
             self.runs.pop_front();
         }
         let mut out = Vec::new();
-        let mut context = Context { config: &self.config, members: &self.members, out: &mut out, now };
+        let mut context = Context {
+            config: &self.config,
+            members: &self.members,
+            out: &mut out,
+            now,
+        };
         let run = Run::new(id, plan, epoch, ticket, wall_seconds, &mut context);
         self.runs.push_back(run);
         self.commands.extend(out);
@@ -180,7 +192,12 @@ impl Coordinator {
         }
         if let Some(run) = self.runs.back_mut() {
             let mut out = Vec::new();
-            let mut context = Context { config: &self.config, members: &self.members, out: &mut out, now };
+            let mut context = Context {
+                config: &self.config,
+                members: &self.members,
+                out: &mut out,
+                now,
+            };
             act(run, &mut context);
             self.commands.extend(out);
         }

@@ -114,7 +114,12 @@ pub struct AgentArgs {
 #[derive(Clone, Debug, Args)]
 pub struct ConnectArgs {
     /// Any agent of the mesh.
-    #[arg(long, env = "RAILMESH_CONNECT", value_name = "HOST:PORT", default_value = "127.0.0.1:7777")]
+    #[arg(
+        long,
+        env = "RAILMESH_CONNECT",
+        value_name = "HOST:PORT",
+        default_value = "127.0.0.1:7777"
+    )]
     pub connect: String,
     /// The mesh key.
     #[arg(long, env = "RAILMESH_KEY", value_name = "FILE")]

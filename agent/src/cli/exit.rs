@@ -48,11 +48,17 @@ pub struct ExitError {
 impl ExitError {
     /// Wrong usage or configuration: exit code 2.
     pub fn usage(source: impl Into<anyhow::Error>) -> Self {
-        Self { exit: Exit::Usage, source: source.into() }
+        Self {
+            exit: Exit::Usage,
+            source: source.into(),
+        }
     }
 
     /// Could not measure: exit code 3.
     pub fn not_measured(source: impl Into<anyhow::Error>) -> Self {
-        Self { exit: Exit::NotMeasured, source: source.into() }
+        Self {
+            exit: Exit::NotMeasured,
+            source: source.into(),
+        }
     }
 }

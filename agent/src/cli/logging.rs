@@ -10,7 +10,11 @@ use tracing::level_filters::LevelFilter;
 /// Logs to stderr from `least` on; each `-v` adds a level.
 pub(crate) fn to_stderr(least: LevelFilter, verbose: u8) {
     let level = raise(least, verbose);
-    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(io::stderr)
+        .with_target(false)
+        .init();
 }
 
 /// Logs into a file.
@@ -23,12 +27,21 @@ pub(crate) fn to_file(path: &Path, verbose: u8) -> io::Result<()> {
     }
     let file = File::create(path)?;
     let level = raise(LevelFilter::INFO, verbose);
-    tracing_subscriber::fmt().with_max_level(level).with_ansi(false).with_writer(Mutex::new(file)).init();
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_ansi(false)
+        .with_writer(Mutex::new(file))
+        .init();
     Ok(())
 }
 
 fn raise(least: LevelFilter, verbose: u8) -> LevelFilter {
-    let levels = [LevelFilter::WARN, LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::TRACE];
+    let levels = [
+        LevelFilter::WARN,
+        LevelFilter::INFO,
+        LevelFilter::DEBUG,
+        LevelFilter::TRACE,
+    ];
     let start = levels.iter().position(|level| *level == least).unwrap_or(0);
     levels[(start + usize::from(verbose)).min(levels.len() - 1)]
 }

@@ -20,7 +20,9 @@ use crate::inventory::Interface;
 /// Exit code 2 for what was typed; 3 if a Service does not come to the expected number of addresses in time.
 pub(crate) async fn resolve(args: &AgentArgs) -> Result<Roster, ExitError> {
     let peers = match (&args.peers, &args.hostfile, &args.service) {
-        (Some(list), _, _) => parse_peers(list, DEFAULT_PORT).context("--peers").map_err(ExitError::usage)?,
+        (Some(list), _, _) => parse_peers(list, DEFAULT_PORT)
+            .context("--peers")
+            .map_err(ExitError::usage)?,
         (None, Some(path), _) => {
             let text = fs::read_to_string(path)
                 .with_context(|| format!("--hostfile: cannot read {}", path.display()))
@@ -45,7 +47,9 @@ pub(crate) async fn resolve(args: &AgentArgs) -> Result<Roster, ExitError> {
 
 fn pods(pattern: &str, service: &str) -> Result<Vec<Peer>, ExitError> {
     let (service, port) = split_port(service);
-    let peers = parse_pod_pattern(pattern, service).context("--pods").map_err(ExitError::usage)?;
+    let peers = parse_pod_pattern(pattern, service)
+        .context("--pods")
+        .map_err(ExitError::usage)?;
     Ok(peers.into_iter().map(|peer| Peer { port, ..peer }).collect())
 }
 
@@ -63,7 +67,10 @@ async fn expected(args: &AgentArgs, service: &str, expect: usize) -> Result<Rost
             Err(error) => error.to_string(),
         };
         if Instant::now() >= deadline {
-            return Err(ExitError::not_measured(anyhow!("{problem}; waited {:?}", args.join_timeout)));
+            return Err(ExitError::not_measured(anyhow!(
+                "{problem}; waited {:?}",
+                args.join_timeout
+            )));
         }
         tokio::time::sleep(ASK_EVERY).await;
     }
@@ -101,7 +108,10 @@ pub(crate) fn own_place(
 ) -> Result<NodeIndex, ExitError> {
     if let Some(name) = name {
         return roster.index_of(name).ok_or_else(|| {
-            ExitError::usage(anyhow!("--name {name} is not in the roster ({})", short_list(roster)))
+            ExitError::usage(anyhow!(
+                "--name {name} is not in the roster ({})",
+                short_list(roster)
+            ))
         });
     }
     let short = hostname.split('.').next().unwrap_or(hostname);
@@ -143,9 +153,18 @@ pub(crate) fn listen_address(
 }
 
 fn short_list(roster: &Roster) -> String {
-    let names: Vec<&str> = roster.peers.iter().take(NAMES_SHOWN).map(|peer| peer.node.as_str()).collect();
+    let names: Vec<&str> = roster
+        .peers
+        .iter()
+        .take(NAMES_SHOWN)
+        .map(|peer| peer.node.as_str())
+        .collect();
     let more = roster.peers.len().saturating_sub(NAMES_SHOWN);
-    if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }
+    if more == 0 {
+        names.join(", ")
+    } else {
+        format!("{} and {more} more", names.join(", "))
+    }
 }
 
 /// UDP port of an agent where the roster names none.

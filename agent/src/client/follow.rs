@@ -49,7 +49,11 @@ pub enum FollowError {
 impl RunSink {
     /// Records that are shown, and kept in `folder` if there is one.
     pub fn new(folder: Option<RunFolder>) -> Self {
-        Self { records: Vec::new(), folder, progress: Progress::new() }
+        Self {
+            records: Vec::new(),
+            folder,
+            progress: Progress::new(),
+        }
     }
 
     /// The report of what is here.
@@ -123,7 +127,11 @@ pub async fn follow(
     let mut lost_since: Option<Instant> = None;
     loop {
         let patience = if wait { WATCH_WAIT } else { Duration::ZERO };
-        let request = Request::Watch { run, from: sink.records.len() as u64, wait: patience };
+        let request = Request::Watch {
+            run,
+            from: sink.records.len() as u64,
+            wait: patience,
+        };
         match client.call(&request, WATCH_WAIT + ANSWER_GRACE).await {
             Ok(Response::Records(reply)) => {
                 lost_since = None;

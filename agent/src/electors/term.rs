@@ -13,7 +13,10 @@ use thiserror::Error;
 /// [`TermError`] if the file is unreadable or damaged, or cannot be replaced.
 pub fn next_term(folder: &Path, generation: Generation) -> Result<u64, TermError> {
     let path = folder.join(format!("term-{generation}"));
-    let io = |source| TermError::Io { path: path.clone(), source };
+    let io = |source| TermError::Io {
+        path: path.clone(),
+        source,
+    };
     fs::create_dir_all(folder).map_err(io)?;
     let last = match fs::read_to_string(&path) {
         Ok(text) => parse(&text).ok_or_else(|| TermError::Damaged { path: path.clone() })?,
@@ -86,11 +89,23 @@ mod tests {
         let good = fs::read(&path).expect("written");
         for cut in 0..good.len() {
             fs::write(&path, &good[..cut]).expect("written");
-            assert!(matches!(next_term(folder.path(), Generation(0)), Err(TermError::Damaged { .. })), "cut at {cut}");
+            assert!(
+                matches!(
+                    next_term(folder.path(), Generation(0)),
+                    Err(TermError::Damaged { .. })
+                ),
+                "cut at {cut}"
+            );
             let mut flipped = good.clone();
             flipped[cut] ^= 1;
             fs::write(&path, &flipped).expect("written");
-            assert!(matches!(next_term(folder.path(), Generation(0)), Err(TermError::Damaged { .. })), "flip at {cut}");
+            assert!(
+                matches!(
+                    next_term(folder.path(), Generation(0)),
+                    Err(TermError::Damaged { .. })
+                ),
+                "flip at {cut}"
+            );
         }
     }
 }

@@ -70,10 +70,17 @@ impl CommandPost {
         let ticket = Ticket(self.next_ticket.fetch_add(1, Ordering::Relaxed));
         let (sender, reply) = oneshot::channel();
         self.tickets.lock().expect(HELD).insert(ticket, sender);
-        self.feed(Event::Submit { ticket, run, plan, wall_seconds: wall_seconds() });
+        self.feed(Event::Submit {
+            ticket,
+            run,
+            plan,
+            wall_seconds: wall_seconds(),
+        });
         match reply.await {
             Ok(reply) => Response::Submitted(reply),
-            Err(_) => Response::NoCoordinator { reason: "the coordinator stopped before it decided".to_owned() },
+            Err(_) => Response::NoCoordinator {
+                reason: "the coordinator stopped before it decided".to_owned(),
+            },
         }
     }
 
@@ -85,7 +92,9 @@ impl CommandPost {
             news.mark_unchanged();
             match self.look(run, from) {
                 None => return Response::UnknownRun { run },
-                Some(reply) if !reply.records.is_empty() || reply.status.ended => return Response::Records(reply),
+                Some(reply) if !reply.records.is_empty() || reply.status.ended => {
+                    return Response::Records(reply);
+                }
                 Some(reply) => {
                     if tokio::time::timeout_at(limit, news.changed()).await.is_err() {
                         return Response::Records(reply);
@@ -136,7 +145,12 @@ impl CommandPost {
         let machine = self.machine();
         let view = machine.run(run)?;
         let fresh = view.records().get(from as usize..).unwrap_or_default();
-        Some(WatchReply { run: view.id(), from, records: batch(fresh), status: view.status() })
+        Some(WatchReply {
+            run: view.id(),
+            from,
+            records: batch(fresh),
+            status: view.status(),
+        })
     }
 
     fn execute(self: &Arc<Self>, command: Command, node: &Arc<Node>) {
@@ -149,7 +163,12 @@ impl CommandPost {
                     let _: Result<_, _> = sender.send(reply);
                 }
             }
-            Command::Send { node: to, tag, request, deadline } => {
+            Command::Send {
+                node: to,
+                tag,
+                request,
+                deadline,
+            } => {
                 let (post, node) = (Arc::clone(self), Arc::clone(node));
                 // The task ends with the call's deadline at the latest.
                 tokio::spawn(async move {

@@ -47,7 +47,9 @@ impl Fence {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Epoch>> {
-        self.highest.lock().expect("nothing panics while the fence is held")
+        self.highest
+            .lock()
+            .expect("nothing panics while the fence is held")
     }
 }
 

@@ -50,7 +50,12 @@ pub(super) async fn keep(node: Weak<Node>, commander: NodeIndex) {
     let Some((peer, link, resolver, mesh)) = node.upgrade().map(|node| {
         let network = node.network();
         let peer = node.roster.peers[commander.usize()].clone();
-        (peer, network.link.clone(), network.resolver.clone(), network.mesh.clone())
+        (
+            peer,
+            network.link.clone(),
+            network.resolver.clone(),
+            network.mesh.clone(),
+        )
     }) else {
         return;
     };
@@ -85,7 +90,9 @@ async fn follow(node: &Weak<Node>, kept: &mut KeptConnection, link: &watch::Send
         match event {
             LinkEvent::Up(connection) => {
                 failures = 0;
-                let Some(node) = node.upgrade() else { return Next::End };
+                let Some(node) = node.upgrade() else {
+                    return Next::End;
+                };
                 node.fence.raise(connection.epoch());
                 tracing::info!(coordinator = %connection.peer(), "joined the mesh");
                 link.send_replace(LinkState::Up { connection });
@@ -96,7 +103,9 @@ async fn follow(node: &Weak<Node>, kept: &mut KeptConnection, link: &watch::Send
             }
             LinkEvent::Failed { error, retry_in } => {
                 tracing::warn!(%error, ?retry_in, "cannot join the mesh yet");
-                link.send_replace(LinkState::Down { reason: error.to_string() });
+                link.send_replace(LinkState::Down {
+                    reason: error.to_string(),
+                });
                 failures += 1;
                 if failures >= FAILURES_TO_RESOLVE {
                     return Next::Resolve;
@@ -104,7 +113,9 @@ async fn follow(node: &Weak<Node>, kept: &mut KeptConnection, link: &watch::Send
             }
             LinkEvent::GivenUp { error } => {
                 tracing::error!(%error, "refused by the mesh");
-                link.send_replace(LinkState::Refused { reason: error.to_string() });
+                link.send_replace(LinkState::Refused {
+                    reason: error.to_string(),
+                });
                 return Next::End;
             }
         }
@@ -114,8 +125,13 @@ async fn follow(node: &Weak<Node>, kept: &mut KeptConnection, link: &watch::Send
 
 /// The UDP address of a peer: the first that its host resolves to.
 pub(super) async fn address_of(resolver: &Resolver, peer: &Peer) -> Result<SocketAddr, String> {
-    let addresses = resolver.lookup(&peer.host).await.map_err(|error| error.to_string())?;
-    let first = addresses.first().ok_or_else(|| format!("{} has no address", peer.host))?;
+    let addresses = resolver
+        .lookup(&peer.host)
+        .await
+        .map_err(|error| error.to_string())?;
+    let first = addresses
+        .first()
+        .ok_or_else(|| format!("{} has no address", peer.host))?;
     Ok(SocketAddr::new(*first, peer.port))
 }
 

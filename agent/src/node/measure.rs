@@ -7,13 +7,12 @@ use std::time::Duration;
 use bench_core::cell::End;
 use bench_core::ids::{CellId, NodeId, RailId};
 use bench_core::message::{
-    CellEndpoint, CellTask, EndpointInfo, Prepare, PrepareReply, Prepared, Request, Response, RoundKey, Start, TaskId,
+    CellEndpoint, CellTask, EndpointInfo, Prepare, PrepareReply, Prepared, Request, Response, RoundKey,
+    Start, TaskId,
 };
 use bench_core::node::RailEndpoint;
 use bench_core::plan::TestCase;
-use bench_core::record::{
-    Evidence, Failure, FailureKind, Observation, ObservationKey, Outcome, Phase,
-};
+use bench_core::record::{Evidence, Failure, FailureKind, Observation, ObservationKey, Outcome, Phase};
 use bench_core::time::{ClockOffset, Mono};
 use bench_core::units::{BitsPerSecond, format_duration};
 use tokio::task::JoinSet;
@@ -37,7 +36,9 @@ impl Node {
 
     /// Runs the armed ends that the start names, drops the others, and returns what was observed.
     pub(super) async fn start(self: &Arc<Self>, start: Start) -> Vec<Observation> {
-        let Some(round) = self.rounds.take(start.key) else { return Vec::new() };
+        let Some(round) = self.rounds.take(start.key) else {
+            return Vec::new();
+        };
         let clock = round.clock().unwrap_or_default();
         let at = clock.to_local(start.at);
         let mut running = JoinSet::new();
@@ -81,7 +82,10 @@ impl Node {
         let mut sources: BTreeMap<NodeId, Vec<Prepared>> = BTreeMap::new();
         for prepared in &request.ends {
             match prepared.end {
-                End::Source => sources.entry(prepared.peer.clone()).or_default().push(prepared.clone()),
+                End::Source => sources
+                    .entry(prepared.peer.clone())
+                    .or_default()
+                    .push(prepared.clone()),
                 End::Destination => {
                     let (node, round, prepared) = (Arc::clone(self), Arc::clone(round), prepared.clone());
                     let timeout = request.timeout;
@@ -93,7 +97,8 @@ impl Node {
             }
         }
         for (peer, prepared) in sources {
-            let (node, round, key, timeout) = (Arc::clone(self), Arc::clone(round), request.key, request.timeout);
+            let (node, round, key, timeout) =
+                (Arc::clone(self), Arc::clone(round), request.key, request.timeout);
             arming.spawn(async move { node.arm_sources(&round, key, peer, prepared, timeout).await });
         }
         let mut failed = Vec::new();
@@ -117,12 +122,21 @@ impl Node {
         let listening = self.listen(prepared, timeout).await;
         round.publish(CellEndpoint {
             cell: prepared.cell.id,
-            endpoint: listening.as_ref().map(|(_, _, endpoint)| endpoint.clone()).map_err(Failure::clone),
+            endpoint: listening
+                .as_ref()
+                .map(|(_, _, endpoint)| endpoint.clone())
+                .map_err(Failure::clone),
             pace: self.config.emulate.pace_of(rail),
         });
         let (worker, id, _) = listening?;
         worker.connect(id, None).await?;
-        round.arm(ArmedEnd { cell: prepared.cell, end: prepared.end, case: prepared.case, task: id, worker });
+        round.arm(ArmedEnd {
+            cell: prepared.cell,
+            end: prepared.end,
+            case: prepared.case,
+            task: id,
+            worker,
+        });
         Ok(())
     }
 
@@ -151,13 +165,13 @@ impl Node {
         let mut endpoints = self.handshake(key, &peer, &cells, timeout).await;
         let mut arming = JoinSet::new();
         for prepared in prepared {
-            let answer = endpoints.remove(&prepared.cell.id).unwrap_or_else(|| Err(not_told(&peer)));
+            let answer = endpoints
+                .remove(&prepared.cell.id)
+                .unwrap_or_else(|| Err(not_told(&peer)));
             let (node, round) = (Arc::clone(self), Arc::clone(round));
             arming.spawn(async move {
                 let armed = match answer {
-                    Ok((endpoint, pace)) => {
-                        node.arm_source(&round, &prepared, endpoint, pace, timeout).await
-                    }
+                    Ok((endpoint, pace)) => node.arm_source(&round, &prepared, endpoint, pace, timeout).await,
                     Err(failure) => Err(failure),
                 };
                 (prepared, armed)
@@ -180,7 +194,13 @@ impl Node {
         let id = task.id;
         worker.prepare(task).await?;
         worker.connect(id, Some(endpoint)).await?;
-        round.arm(ArmedEnd { cell: prepared.cell, end: prepared.end, case: prepared.case, task: id, worker });
+        round.arm(ArmedEnd {
+            cell: prepared.cell,
+            end: prepared.end,
+            case: prepared.case,
+            task: id,
+            worker,
+        });
         Ok(())
     }
 
@@ -192,7 +212,10 @@ impl Node {
         cells: &[CellId],
         timeout: Duration,
     ) -> BTreeMap<CellId, Result<(EndpointInfo, Option<BitsPerSecond>), Failure>> {
-        let request = Request::Handshake { key, cells: cells.to_vec() };
+        let request = Request::Handshake {
+            key,
+            cells: cells.to_vec(),
+        };
         let failure = match self.call_peer(peer, request, timeout).await {
             Ok(Response::Handshake(reply)) => {
                 let told = reply.endpoints.into_iter().map(|told| {
@@ -201,12 +224,23 @@ impl Node {
                         detail: format!("{peer} says: {}", failure.detail),
                         ..failure
                     };
-                    (told.cell, told.endpoint.map(|endpoint| (endpoint, told.pace)).map_err(about_peer))
+                    (
+                        told.cell,
+                        told.endpoint
+                            .map(|endpoint| (endpoint, told.pace))
+                            .map_err(about_peer),
+                    )
                 });
                 return told.collect();
             }
-            Ok(_) => handshake_failure(FailureKind::Crash, format!("{peer} answered the handshake with something else")),
-            Err(reason) => handshake_failure(FailureKind::Timeout, format!("{peer} did not answer the handshake: {reason}")),
+            Ok(_) => handshake_failure(
+                FailureKind::Crash,
+                format!("{peer} answered the handshake with something else"),
+            ),
+            Err(reason) => handshake_failure(
+                FailureKind::Timeout,
+                format!("{peer} did not answer the handshake: {reason}"),
+            ),
         };
         cells.iter().map(|cell| (*cell, Err(failure.clone()))).collect()
     }
@@ -279,16 +313,26 @@ fn came_late(late: Duration) -> Failure {
         kind: FailureKind::Timeout,
         phase: Phase::Armed,
         detail: format!("the start came {} after its instant", format_duration(late)),
-        remedy: Some("this node's processors are overloaded; see whether something else runs on it".to_owned()),
+        remedy: Some(
+            "this node's processors are overloaded; see whether something else runs on it".to_owned(),
+        ),
     }
 }
 
 fn handshake_failure(kind: FailureKind, detail: String) -> Failure {
-    Failure { kind, phase: Phase::Handshake, detail, remedy: None }
+    Failure {
+        kind,
+        phase: Phase::Handshake,
+        detail,
+        remedy: None,
+    }
 }
 
 fn not_told(peer: &NodeId) -> Failure {
-    handshake_failure(FailureKind::Crash, format!("{peer} left the cell out of its handshake"))
+    handshake_failure(
+        FailureKind::Crash,
+        format!("{peer} left the cell out of its handshake"),
+    )
 }
 
 fn no_listener() -> Failure {

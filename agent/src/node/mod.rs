@@ -93,8 +93,10 @@ impl Agent {
         let me = config.me;
         let lone_elector = config.roster.electors.first().copied().unwrap_or(NodeIndex(0));
         let post = (me == lone_elector).then(|| Arc::new(CommandPost::new(machine_config(&config))));
-        let journals = Journals::open(config.state.join("journal"))
-            .map_err(|source| AgentError::State { path: config.state.clone(), source })?;
+        let journals = Journals::open(config.state.join("journal")).map_err(|source| AgentError::State {
+            path: config.state.clone(),
+            source,
+        })?;
         let node = Arc::new(Node {
             host: deps.host,
             boot: config.boot,
@@ -174,29 +176,46 @@ impl Node {
             },
             Arc::new(service::NodeService(Arc::downgrade(self))),
         )?;
-        let (link, state) = watch::channel(LinkState::Down { reason: "not connected yet".to_owned() });
+        let (link, state) = watch::channel(LinkState::Down {
+            reason: "not connected yet".to_owned(),
+        });
         let peers = PeerCache::new(mesh.clone());
         let resolver = match self.config.dns {
             Some(server) => Resolver::with_server(server)?,
             None => Resolver::from_system()?,
         };
-        let network = Network { mesh, peers, resolver, link };
-        self.network.set(network).expect("the network of a node is opened once");
+        let network = Network {
+            mesh,
+            peers,
+            resolver,
+            link,
+        };
+        self.network
+            .set(network)
+            .expect("the network of a node is opened once");
         Ok(state)
     }
 
     fn take_command(&self, post: &CommandPost) -> Result<(), AgentError> {
         let term = next_term(&self.config.state, self.roster.generation)?;
-        let epoch = bench_core::ids::Epoch { term, elector: self.me.0 };
+        let epoch = bench_core::ids::Epoch {
+            term,
+            elector: self.me.0,
+        };
         self.fence.raise(Some(epoch));
         post.feed(Event::Elected { epoch });
-        post.feed(Event::Joined { node: self.me, boot: self.boot });
+        post.feed(Event::Joined {
+            node: self.me,
+            boot: self.boot,
+        });
         tracing::info!(node = %self.name(), %epoch, "commands the mesh");
         Ok(())
     }
 
     fn network(&self) -> &Network {
-        self.network.get().expect("the network is opened before anything is served or asked")
+        self.network
+            .get()
+            .expect("the network is opened before anything is served or asked")
     }
 
     fn next_task(&self) -> TaskId {
@@ -234,11 +253,18 @@ impl Node {
             .network()
             .mesh
             .connected_to(name)
-            .ok_or_else(|| CallFault::Lost { reason: format!("{name} is not connected") })?;
-        connection.call(&request, deadline).await.map_err(|error| match error {
-            CallError::Timeout { .. } => CallFault::Timeout,
-            other => CallFault::Lost { reason: other.to_string() },
-        })
+            .ok_or_else(|| CallFault::Lost {
+                reason: format!("{name} is not connected"),
+            })?;
+        connection
+            .call(&request, deadline)
+            .await
+            .map_err(|error| match error {
+                CallError::Timeout { .. } => CallFault::Timeout,
+                other => CallFault::Lost {
+                    reason: other.to_string(),
+                },
+            })
     }
 
     /// A question to another agent of the roster, over a connection made on demand.
@@ -255,13 +281,23 @@ impl Node {
         let peer = peer.ok_or_else(|| format!("{name} is not in the roster"))?;
         let ask = async {
             let address = link::address_of(&self.network().resolver, peer).await?;
-            let connection =
-                self.network().peers.get(name, address).await.map_err(|error| error.to_string())?;
-            connection.call(&request, deadline).await.map_err(|error| error.to_string())
+            let connection = self
+                .network()
+                .peers
+                .get(name, address)
+                .await
+                .map_err(|error| error.to_string())?;
+            connection
+                .call(&request, deadline)
+                .await
+                .map_err(|error| error.to_string())
         };
         match tokio::time::timeout(deadline, ask).await {
             Ok(answer) => answer,
-            Err(_) => Err(format!("nothing within {}", bench_core::units::format_duration(deadline))),
+            Err(_) => Err(format!(
+                "nothing within {}",
+                bench_core::units::format_duration(deadline)
+            )),
         }
     }
 
@@ -279,7 +315,11 @@ impl Node {
             let sent: Mono = transport::clock::now();
             match connection.call(&Request::Clock, CLOCK_TIMEOUT).await {
                 Ok(Response::Clock { now }) => {
-                    samples.push(ClockSample { sent, reference: now, received: transport::clock::now() });
+                    samples.push(ClockSample {
+                        sent,
+                        reference: now,
+                        received: transport::clock::now(),
+                    });
                 }
                 Ok(_) | Err(_) => break,
             }

@@ -30,17 +30,23 @@ impl Service for NodeService {
         Box::pin(async move {
             match self.0.upgrade() {
                 Some(node) => node.serve(&peer, request).await,
-                None => Response::Invalid { reason: "the agent is stopping".to_owned() },
+                None => Response::Invalid {
+                    reason: "the agent is stopping".to_owned(),
+                },
             }
         })
     }
 
     fn connected(&self, connection: Connection) {
-        if let (Some(node), Role::Agent { node: name, boot, .. }) = (self.0.upgrade(), &connection.peer().role)
+        if let (Some(node), Role::Agent { node: name, boot, .. }) =
+            (self.0.upgrade(), &connection.peer().role)
             && let (Some(post), Some(index)) = (&node.post, node.roster.index_of(name))
         {
             tracing::info!(node = %name, "joined");
-            post.feed(Event::Joined { node: index, boot: *boot });
+            post.feed(Event::Joined {
+                node: index,
+                boot: *boot,
+            });
         }
     }
 
@@ -51,7 +57,10 @@ impl Service for NodeService {
             && node.network().mesh.connected_to(name).is_none()
         {
             tracing::warn!(node = %name, reason, "left");
-            post.feed(Event::Left { node: index, reason: reason.to_owned() });
+            post.feed(Event::Left {
+                node: index,
+                reason: reason.to_owned(),
+            });
         }
     }
 }
@@ -60,7 +69,12 @@ impl Node {
     fn admit(&self, role: &Role) -> Result<Option<Epoch>, Refusal> {
         match role {
             Role::Client => Ok(self.fence.highest()),
-            Role::Agent { node, roster, generation, .. } => {
+            Role::Agent {
+                node,
+                roster,
+                generation,
+                ..
+            } => {
                 if self.roster.hash() != *roster {
                     return Err(Refusal::Roster {
                         node: self.name().clone(),
@@ -72,7 +86,10 @@ impl Node {
                 }
                 match self.roster.index_of(node) {
                     Some(_) => Ok(self.fence.highest()),
-                    None => Err(Refusal::Unknown { node: self.name().clone(), name: node.clone() }),
+                    None => Err(Refusal::Unknown {
+                        node: self.name().clone(),
+                        name: node.clone(),
+                    }),
                 }
             }
         }
@@ -84,29 +101,44 @@ impl Node {
             (
                 Request::Probe { epoch }
                 | Request::Collect { epoch, .. }
-                | Request::Prepare(bench_core::message::Prepare { key: bench_core::message::RoundKey { epoch, .. }, .. })
-                | Request::Start(bench_core::message::Start { key: bench_core::message::RoundKey { epoch, .. }, .. })
-                | Request::Abort { key: bench_core::message::RoundKey { epoch, .. } },
+                | Request::Prepare(bench_core::message::Prepare {
+                    key: bench_core::message::RoundKey { epoch, .. },
+                    ..
+                })
+                | Request::Start(bench_core::message::Start {
+                    key: bench_core::message::RoundKey { epoch, .. },
+                    ..
+                })
+                | Request::Abort {
+                    key: bench_core::message::RoundKey { epoch, .. },
+                },
                 role,
             ) => match self.may_command(*epoch, role) {
                 Ok(()) => self.serve_command(request).await,
                 Err(reason) => Response::Invalid { reason },
             },
             (Request::Handshake { .. }, Role::Agent { .. }) => self.serve_command(request).await,
-            (Request::Handshake { .. }, Role::Client) => {
-                Response::Invalid { reason: "only an agent may ask for endpoints".to_owned() }
-            }
+            (Request::Handshake { .. }, Role::Client) => Response::Invalid {
+                reason: "only an agent may ask for endpoints".to_owned(),
+            },
             (Request::Ping, _) => Response::Pong,
-            (Request::Clock, _) => Response::Clock { now: transport::clock::now() },
-            (Request::Submit { .. } | Request::Watch { .. } | Request::Cancel { .. } | Request::Status, _) => {
-                self.serve_client(request).await
-            }
+            (Request::Clock, _) => Response::Clock {
+                now: transport::clock::now(),
+            },
+            (
+                Request::Submit { .. } | Request::Watch { .. } | Request::Cancel { .. } | Request::Status,
+                _,
+            ) => self.serve_client(request).await,
         }
     }
 
     /// A command comes from the elector that its epoch names, or it is none.
     fn may_command(&self, epoch: Epoch, role: &Role) -> Result<(), String> {
-        let named = self.roster.peers.get(usize::from(epoch.elector)).map(|peer| &peer.node);
+        let named = self
+            .roster
+            .peers
+            .get(usize::from(epoch.elector))
+            .map(|peer| &peer.node);
         match role {
             Role::Agent { node, .. } if Some(node) == named => Ok(()),
             Role::Agent { node, .. } => Err(format!("{node} may not command in epoch {epoch}")),
@@ -138,11 +170,17 @@ impl Node {
                 Passage::Open => self.collect(run, &cells),
             },
             Request::Handshake { key, cells } => {
-                let endpoints = self.rounds.get_or_begin(key).endpoints(&cells, HANDSHAKE_LIMIT).await;
+                let endpoints = self
+                    .rounds
+                    .get_or_begin(key)
+                    .endpoints(&cells, HANDSHAKE_LIMIT)
+                    .await;
                 Response::Handshake(HandshakeReply { endpoints })
             }
             Request::Ping => Response::Pong,
-            Request::Clock => Response::Clock { now: transport::clock::now() },
+            Request::Clock => Response::Clock {
+                now: transport::clock::now(),
+            },
             Request::Submit { .. } | Request::Watch { .. } | Request::Cancel { .. } | Request::Status => {
                 self.serve_client(request).await
             }
@@ -152,7 +190,9 @@ impl Node {
     async fn probe(&self) -> Response {
         match self.pool.capabilities().await {
             Ok(capabilities) => Response::Inventory(Box::new(self.inventory(capabilities))),
-            Err(failure) => Response::Invalid { reason: failure.detail },
+            Err(failure) => Response::Invalid {
+                reason: failure.detail,
+            },
         }
     }
 
@@ -162,13 +202,17 @@ impl Node {
                 let wanted = observations.into_iter().filter(|o| cells.contains(&o.key.cell));
                 Response::Observations(wanted.collect())
             }
-            Err(error) => Response::Invalid { reason: format!("the journal cannot be read: {error}") },
+            Err(error) => Response::Invalid {
+                reason: format!("the journal cannot be read: {error}"),
+            },
         }
     }
 
     /// Answers a client, here on the elected node, else by asking it.
     async fn serve_client(self: &Arc<Self>, request: Request) -> Response {
-        let Some(post) = &self.post else { return self.forward(request).await };
+        let Some(post) = &self.post else {
+            return self.forward(request).await;
+        };
         match request {
             Request::Submit { run, plan } => post.submit(run, plan).await,
             Request::Watch { run, from, wait } => post.watch(run, from, wait).await,
@@ -186,19 +230,19 @@ impl Node {
             | Request::Start(_)
             | Request::Abort { .. }
             | Request::Collect { .. }
-            | Request::Handshake { .. } => Response::Invalid { reason: "not a client's question".to_owned() },
+            | Request::Handshake { .. } => Response::Invalid {
+                reason: "not a client's question".to_owned(),
+            },
         }
     }
 
     async fn forward(self: &Arc<Self>, request: Request) -> Response {
         let state = self.network().link.borrow().clone();
         let reason = match state {
-            LinkState::Up { connection } => {
-                match connection.call(&request, FORWARD_LIMIT).await {
-                    Ok(response) => return self.sign(response),
-                    Err(error) => format!("{} reaches it no more: {error}", self.name()),
-                }
-            }
+            LinkState::Up { connection } => match connection.call(&request, FORWARD_LIMIT).await {
+                Ok(response) => return self.sign(response),
+                Err(error) => format!("{} reaches it no more: {error}", self.name()),
+            },
             LinkState::Down { reason } | LinkState::Refused { reason } => {
                 format!("{} does not reach it: {reason}", self.name())
             }

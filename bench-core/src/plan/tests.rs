@@ -20,7 +20,7 @@ fn titles(plan: &Plan) -> Vec<String> {
 
 #[test]
 fn an_empty_plan_measures_bandwidth_and_latency_over_tcp_between_all_pairs() {
-    let plan = plan("").unwrap();
+    let plan = plan("").expect("a valid plan");
     assert_eq!(titles(&plan), ["tcp_bw 128K", "tcp_lat 64"]);
     assert_eq!(plan.cases[0].window, Duration::from_secs(2));
     assert_eq!(plan.cases[0].warmup, Duration::from_millis(200));
@@ -60,7 +60,7 @@ fn every_key_reaches_the_plan() {
         population = { min_cells = 12 }
         "#,
     )
-    .unwrap();
+    .expect("a valid plan");
     assert_eq!(
         titles(&plan),
         ["tcp_lat 8", "tcp_bw 64K", "tcp_bw 128K", "tcp_bw 1M"]
@@ -109,7 +109,7 @@ fn a_test_table_takes_from_the_plan_what_it_leaves_out() {
         kind = "tcp_lat"
         "#,
     )
-    .unwrap();
+    .expect("a valid plan");
     let shape = |case: &TestCase| (case.streams, case.window.as_secs(), case.size);
     assert_eq!(
         plan.cases.iter().map(shape).collect::<Vec<_>>(),
@@ -276,7 +276,7 @@ fn flags_win_over_the_file_and_over_its_test_tables() {
         population = { min_cells = 12, deviations = 5.0 }
         "#,
     )
-    .unwrap();
+    .expect("a valid plan");
     let flags = PlanSpec::from_toml(
         r#"
         duration = "3s"
@@ -287,8 +287,12 @@ fn flags_win_over_the_file_and_over_its_test_tables() {
         population = { min_cells = 20 }
         "#,
     )
-    .unwrap();
-    let plan = file.clone().overridden_by(flags).validate().unwrap();
+    .expect("a valid plan");
+    let plan = file
+        .clone()
+        .overridden_by(flags)
+        .validate()
+        .expect("a valid plan");
     assert_eq!(titles(&plan), ["tcp_bw 1M", "tcp_lat 8"]);
     assert!(
         plan.cases
@@ -299,7 +303,7 @@ fn flags_win_over_the_file_and_over_its_test_tables() {
     assert_eq!(plan.seed, 7);
     assert_eq!(plan.gates.max_latency, Some(Duration::from_micros(30)));
     assert_eq!(plan.gates.min_bandwidth, Some(BitsPerSecond(1e9)));
-    let population = plan.gates.population.unwrap();
+    let population = plan.gates.population.expect("the file turns it on");
     assert_eq!((population.min_cells, population.deviations), (20, 5.0));
 
     let tests = PlanSpec {
@@ -307,7 +311,7 @@ fn flags_win_over_the_file_and_over_its_test_tables() {
         ..PlanSpec::default()
     };
     assert_eq!(
-        titles(&file.overridden_by(tests).validate().unwrap()),
+        titles(&file.overridden_by(tests).validate().expect("a valid plan")),
         ["tcp_lat 64"]
     );
 }
@@ -315,7 +319,7 @@ fn flags_win_over_the_file_and_over_its_test_tables() {
 #[test]
 fn the_plan_as_run_lists_equal_tests_once_with_all_their_sizes() {
     let text = plan("tests = [\"tcp_bw\"]\nsizes = \"64K:1M\"")
-        .unwrap()
+        .expect("a valid plan")
         .to_toml();
     assert_eq!(text.matches("[[test]]").count(), 1, "{text}");
     assert!(text.contains("\"512K\""), "{text}");

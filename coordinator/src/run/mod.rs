@@ -83,7 +83,11 @@ impl Run {
         context: &mut Context<'_>,
     ) -> Self {
         let plan_hash = plan.hash();
-        context.out.push(Command::Propose(Entry::RunAccepted { run: id, plan: plan_hash, epoch }));
+        context.out.push(Command::Propose(Entry::RunAccepted {
+            run: id,
+            plan: plan_hash,
+            epoch,
+        }));
         Self {
             id,
             plan,
@@ -109,7 +113,10 @@ impl Run {
         match entry {
             Entry::RunAccepted { .. } => {
                 if let Some(ticket) = self.ticket.take() {
-                    context.out.push(Command::Reply { ticket, reply: SubmitReply::Accepted });
+                    context.out.push(Command::Reply {
+                        ticket,
+                        reply: SubmitReply::Accepted,
+                    });
                 }
                 self.phase = RunPhase::Joining;
                 self.deadline = Some(join_deadline);
@@ -132,9 +139,18 @@ impl Run {
     pub(crate) fn joined(&mut self, node: NodeIndex, context: &mut Context<'_>) {
         let cells = self.unseen_cells(node);
         if !cells.is_empty() {
-            let request = bench_core::message::Request::Collect { epoch: self.epoch, run: self.id, cells };
+            let request = bench_core::message::Request::Collect {
+                epoch: self.epoch,
+                run: self.id,
+                cells,
+            };
             let tag = CallTag::Collect(self.id);
-            context.out.push(Command::Send { node, tag, request: Box::new(request), deadline: COLLECT_TIMEOUT });
+            context.out.push(Command::Send {
+                node,
+                tag,
+                request: Box::new(request),
+                deadline: COLLECT_TIMEOUT,
+            });
         }
         self.advance(context);
     }
@@ -201,7 +217,10 @@ impl Run {
 
     /// When [`Run::on_deadline`] is due.
     pub(crate) fn next_deadline(&self) -> Option<Mono> {
-        let rounds = [&self.current, &self.next].into_iter().flatten().filter_map(ActiveRound::deadline);
+        let rounds = [&self.current, &self.next]
+            .into_iter()
+            .flatten()
+            .filter_map(ActiveRound::deadline);
         rounds.chain(self.deadline).min()
     }
 
@@ -233,7 +252,10 @@ impl Run {
     }
 
     fn round_mut(&mut self, key: RoundKey) -> Option<&mut ActiveRound> {
-        [&mut self.current, &mut self.next].into_iter().flatten().find(|round| round.key() == key)
+        [&mut self.current, &mut self.next]
+            .into_iter()
+            .flatten()
+            .find(|round| round.key() == key)
     }
 
     fn finished(
@@ -254,13 +276,18 @@ impl Run {
     fn collected(&mut self, result: Result<Response, CallFault>) {
         if let Ok(Response::Observations(observations)) = result {
             let known: std::collections::BTreeSet<_> = self.observed().map(|o| o.key).collect();
-            let fresh: Vec<_> = observations.into_iter().filter(|o| !known.contains(&o.key)).collect();
+            let fresh: Vec<_> = observations
+                .into_iter()
+                .filter(|o| !known.contains(&o.key))
+                .collect();
             self.observe(&fresh);
         }
     }
 
     fn observe(&mut self, observations: &[Observation]) {
-        let own = observations.iter().filter(|o| o.key.run == self.id && o.key.epoch <= self.epoch);
+        let own = observations
+            .iter()
+            .filter(|o| o.key.run == self.id && o.key.epoch <= self.epoch);
         self.records.extend(own.cloned().map(RunRecord::Observed));
     }
 
@@ -280,12 +307,14 @@ impl Run {
     /// Returns whether anything moved.
     fn play(&mut self, context: &mut Context<'_>) -> bool {
         if let Some(round) = self.current.take_if(|round| round.is_over()) {
-            self.records.extend(round.into_losses().into_iter().map(RunRecord::Lost));
+            self.records
+                .extend(round.into_losses().into_iter().map(RunRecord::Lost));
             self.queue.round_over();
             return true;
         }
         if let Some(round) = self.next.take_if(|round| round.is_over()) {
-            self.records.extend(round.into_losses().into_iter().map(RunRecord::Lost));
+            self.records
+                .extend(round.into_losses().into_iter().map(RunRecord::Lost));
             self.queue.round_over();
             return true;
         }
@@ -299,7 +328,14 @@ impl Run {
         if self.next.is_none() {
             return match self.queue.pull(self.schedule.as_ref()) {
                 Some(planned) => {
-                    let step = ActiveRound::begin(planned, self.id, self.epoch, &self.plan, &self.inventories, context);
+                    let step = ActiveRound::begin(
+                        planned,
+                        self.id,
+                        self.epoch,
+                        &self.plan,
+                        &self.inventories,
+                        context,
+                    );
                     match step {
                         Step::Preparing(round) => self.next = Some(*round),
                         Step::Nothing(losses) => {
@@ -329,7 +365,11 @@ impl Run {
                 }
             }
             RunPhase::Retesting => self.finish(RunEnd::Completed, context),
-            RunPhase::Accepting | RunPhase::Joining | RunPhase::Probing | RunPhase::Ending | RunPhase::Ended => {
+            RunPhase::Accepting
+            | RunPhase::Joining
+            | RunPhase::Probing
+            | RunPhase::Ending
+            | RunPhase::Ended => {
                 return false;
             }
         }
@@ -366,6 +406,9 @@ impl Run {
         self.end = end;
         self.phase = RunPhase::Ending;
         self.deadline = None;
-        context.out.push(Command::Propose(Entry::RunEnded { run: self.id, epoch: self.epoch }));
+        context.out.push(Command::Propose(Entry::RunEnded {
+            run: self.id,
+            epoch: self.epoch,
+        }));
     }
 }

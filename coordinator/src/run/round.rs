@@ -84,11 +84,20 @@ impl ActiveRound {
         inventories: &[Option<NodeInventory>],
         context: &mut Context<'_>,
     ) -> Step {
-        let key = RoundKey { run, round: planned.id, epoch, attempt: planned.attempt };
+        let key = RoundKey {
+            run,
+            round: planned.id,
+            epoch,
+            attempt: planned.attempt,
+        };
         let mut losses = Vec::new();
         let mut cells = Vec::new();
         for cell in planned.cells {
-            match cell.ends().into_iter().find_map(|(_, node)| absence(node, inventories, context)) {
+            match cell
+                .ends()
+                .into_iter()
+                .find_map(|(_, node)| absence(node, inventories, context))
+            {
                 Some((node, reason)) => losses.push(not_tested(&cell, node, reason)),
                 None => cells.push(cell),
             }
@@ -105,7 +114,15 @@ impl ActiveRound {
             deadline: context.now.after(plan.prepare_timeout + PREPARE_GRACE),
             causes: losses
                 .into_iter()
-                .map(|loss| (loss.cell, Cause { loss, sureness: Sureness::Witnessed }))
+                .map(|loss| {
+                    (
+                        loss.cell,
+                        Cause {
+                            loss,
+                            sureness: Sureness::Witnessed,
+                        },
+                    )
+                })
                 .collect(),
             worst_clock_error: Duration::ZERO,
         };
@@ -194,23 +211,43 @@ impl ActiveRound {
                 }
             }
         }
-        let longest = cells.iter().map(|cell| self.traffic_time(cell)).max().unwrap_or_default();
+        let longest = cells
+            .iter()
+            .map(|cell| self.traffic_time(cell))
+            .max()
+            .unwrap_or_default();
         let deadline = (at.since(context.now)) + longest + tail + FINISH_GRACE;
         for (node, ids) in by_node {
             if ids.is_empty() {
                 send_abort(self.key, node, context);
                 continue;
             }
-            let request = Box::new(Request::Start(Start { key: self.key, at, tail, cells: ids }));
-            context.out.push(Command::Send { node, tag: CallTag::Start(self.key), request, deadline });
+            let request = Box::new(Request::Start(Start {
+                key: self.key,
+                at,
+                tail,
+                cells: ids,
+            }));
+            context.out.push(Command::Send {
+                node,
+                tag: CallTag::Start(self.key),
+                request,
+                deadline,
+            });
             self.waiting.insert(node);
         }
         self.stage = Stage::Running;
         self.deadline = context.now.after(deadline);
-        let window = Window { start: at, end: at.after(longest) };
+        let window = Window {
+            start: at,
+            end: at.after(longest),
+        };
         let window = cells.first().map_or(window, |cell| {
             let case = &self.cases[cell.case.usize()];
-            Window { start: at.after(case.warmup), end: at.after(longest) }
+            Window {
+                start: at.after(case.warmup),
+                end: at.after(longest),
+            }
         });
         RoundRecord {
             round: self.key.round,
@@ -284,8 +321,12 @@ impl ActiveRound {
 
     /// Tells every node of the round to forget it.
     pub(crate) fn abort(&self, context: &mut Context<'_>) {
-        let nodes: BTreeSet<NodeIndex> =
-            self.cells.iter().flat_map(|cell| cell.ends()).map(|(_, node)| node).collect();
+        let nodes: BTreeSet<NodeIndex> = self
+            .cells
+            .iter()
+            .flat_map(|cell| cell.ends())
+            .map(|(_, node)| node)
+            .collect();
         for node in nodes.into_iter().filter(|node| context.members.is_present(*node)) {
             send_abort(self.key, node, context);
         }
@@ -309,10 +350,18 @@ impl ActiveRound {
             }
         }
         for (node, ends) in by_node {
-            let request =
-                Box::new(Request::Prepare(Prepare { key: self.key, ends, timeout: plan.prepare_timeout }));
+            let request = Box::new(Request::Prepare(Prepare {
+                key: self.key,
+                ends,
+                timeout: plan.prepare_timeout,
+            }));
             let deadline = plan.prepare_timeout + PREPARE_GRACE;
-            context.out.push(Command::Send { node, tag: CallTag::Prepare(self.key), request, deadline });
+            context.out.push(Command::Send {
+                node,
+                tag: CallTag::Prepare(self.key),
+                request,
+                deadline,
+            });
             self.waiting.insert(node);
         }
     }
@@ -324,8 +373,10 @@ impl ActiveRound {
                 self.worst_clock_error = self.worst_clock_error.max(error);
             }
             None => {
-                let reason =
-                    format!("{} could not tell its clock's offset", context.config.roster[node.usize()]);
+                let reason = format!(
+                    "{} could not tell its clock's offset",
+                    context.config.roster[node.usize()]
+                );
                 self.node_lost(node, LossWord::Timeout, Phase::Prepare, &reason);
             }
         }
@@ -342,7 +393,12 @@ impl ActiveRound {
         failure: &Failure,
         context: &Context<'_>,
     ) {
-        let Some(cell) = self.cells.iter().find(|cell| cell.id == id && cell.node(end) == node).copied() else {
+        let Some(cell) = self
+            .cells
+            .iter()
+            .find(|cell| cell.id == id && cell.node(end) == node)
+            .copied()
+        else {
             return;
         };
         // A handshake or connect that got no answer speaks about the other end.
@@ -362,14 +418,22 @@ impl ActiveRound {
             word: word_of(failure.kind),
             node: Some(about),
             phase: Some(failure.phase),
-            reason: format!("{}: {}", context.config.roster[node.usize()], with_remedy(failure)),
+            reason: format!(
+                "{}: {}",
+                context.config.roster[node.usize()],
+                with_remedy(failure)
+            ),
         };
         self.blame(loss, Sureness::Reported);
     }
 
     fn node_lost(&mut self, node: NodeIndex, word: LossWord, phase: Phase, reason: &str) {
-        let ids: Vec<CellId> =
-            self.cells.iter().filter(|c| c.src == node || c.dst == node).map(|c| c.id).collect();
+        let ids: Vec<CellId> = self
+            .cells
+            .iter()
+            .filter(|c| c.src == node || c.dst == node)
+            .map(|c| c.id)
+            .collect();
         for cell in ids {
             let loss = Loss {
                 cell,
@@ -411,7 +475,9 @@ impl ActiveRound {
     }
 
     fn armed(&self) -> impl Iterator<Item = &Cell> {
-        self.cells.iter().filter(|cell| !self.causes.contains_key(&cell.id))
+        self.cells
+            .iter()
+            .filter(|cell| !self.causes.contains_key(&cell.id))
     }
 
     fn traffic_time(&self, cell: &Cell) -> Duration {
@@ -422,7 +488,12 @@ impl ActiveRound {
 
 fn send_abort(key: RoundKey, node: NodeIndex, context: &mut Context<'_>) {
     let request = Box::new(Request::Abort { key });
-    context.out.push(Command::Send { node, tag: CallTag::Abort(key), request, deadline: ABORT_TIMEOUT });
+    context.out.push(Command::Send {
+        node,
+        tag: CallTag::Abort(key),
+        request,
+        deadline: ABORT_TIMEOUT,
+    });
 }
 
 fn absence(
@@ -441,7 +512,14 @@ fn absence(
 }
 
 fn not_tested(cell: &Cell, node: NodeIndex, reason: String) -> Loss {
-    Loss { cell: cell.id, attempt: None, word: LossWord::NotTested, node: Some(node), phase: None, reason }
+    Loss {
+        cell: cell.id,
+        attempt: None,
+        word: LossWord::NotTested,
+        node: Some(node),
+        phase: None,
+        reason,
+    }
 }
 
 fn word_of(kind: FailureKind) -> LossWord {

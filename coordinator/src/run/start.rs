@@ -23,7 +23,12 @@ impl Run {
         self.waiting = context.members.present().collect();
         for node in &self.waiting {
             let request = Box::new(Request::Probe { epoch: self.epoch });
-            context.out.push(Command::Send { node: *node, tag: CallTag::Probe, request, deadline: PROBE_TIMEOUT });
+            context.out.push(Command::Send {
+                node: *node,
+                tag: CallTag::Probe,
+                request,
+                deadline: PROBE_TIMEOUT,
+            });
         }
         self.phase = RunPhase::Probing;
         self.deadline = Some(context.now.after(PROBE_TIMEOUT));
@@ -51,7 +56,9 @@ impl Run {
             run: self.id,
             plan: self.plan.clone(),
             roster: context.config.roster.clone(),
-            nodes: (0..self.inventories.len()).map(|i| self.presence(NodeIndex(i as u16), context)).collect(),
+            nodes: (0..self.inventories.len())
+                .map(|i| self.presence(NodeIndex(i as u16), context))
+                .collect(),
             epoch: self.epoch,
             wall_seconds: self.wall_seconds,
         };
@@ -67,7 +74,10 @@ impl Run {
     }
 
     fn presence(&self, node: NodeIndex, context: &Context<'_>) -> NodePresence {
-        match (&self.inventories[node.usize()], &context.members.states()[node.usize()]) {
+        match (
+            &self.inventories[node.usize()],
+            &context.members.states()[node.usize()],
+        ) {
             (Some(inventory), _) => NodePresence::Present(Box::new(inventory.clone())),
             (None, MemberState::Never) => NodePresence::Absent {
                 reason: format!(
@@ -75,9 +85,9 @@ impl Run {
                     bench_core::units::format_duration(context.config.join_timeout)
                 ),
             },
-            (None, MemberState::Gone { reason }) => {
-                NodePresence::Absent { reason: format!("left before the run: {reason}") }
-            }
+            (None, MemberState::Gone { reason }) => NodePresence::Absent {
+                reason: format!("left before the run: {reason}"),
+            },
             (None, MemberState::Present { .. }) => NodePresence::Absent {
                 reason: format!(
                     "did not tell its inventory within {}",
@@ -104,7 +114,9 @@ impl Run {
                     LossWord::Skip | LossWord::NotTested => None,
                 },
                 RunRecord::Observed(observation) => match &observation.outcome {
-                    Outcome::Failed(failure) if failure.kind.is_infrastructure() => Some(observation.key.cell),
+                    Outcome::Failed(failure) if failure.kind.is_infrastructure() => {
+                        Some(observation.key.cell)
+                    }
                     Outcome::Failed(_) | Outcome::Measured(_) => None,
                 },
                 RunRecord::Started(_)
@@ -117,12 +129,16 @@ impl Run {
             .collect();
         lost.sort_unstable();
         lost.dedup();
-        lost.into_iter().filter_map(|cell| self.schedule.as_ref()?.cell(cell)).collect()
+        lost.into_iter()
+            .filter_map(|cell| self.schedule.as_ref()?.cell(cell))
+            .collect()
     }
 
     /// Cells of started rounds for which this node's observation is not here.
     pub(super) fn unseen_cells(&self, node: NodeIndex) -> Vec<CellId> {
-        let Some(schedule) = &self.schedule else { return Vec::new() };
+        let Some(schedule) = &self.schedule else {
+            return Vec::new();
+        };
         self.records
             .iter()
             .filter_map(|record| match record {
@@ -135,7 +151,11 @@ impl Run {
                 | RunRecord::Note(_)
                 | RunRecord::Ended(_) => None,
             })
-            .filter(|cell| schedule.cell(*cell).is_some_and(|cell| cell.src == node || cell.dst == node))
+            .filter(|cell| {
+                schedule
+                    .cell(*cell)
+                    .is_some_and(|cell| cell.src == node || cell.dst == node)
+            })
             .collect()
     }
 }
@@ -146,7 +166,10 @@ fn common_rails(present: &[&NodeInventory]) -> Result<u16, String> {
         return Err("no node told its inventory".to_owned());
     };
     if first.rails.is_empty() {
-        return Err(format!("{} has no rail: name its interfaces or addresses with --rails", first.node));
+        return Err(format!(
+            "{} has no rail: name its interfaces or addresses with --rails",
+            first.node
+        ));
     }
     if let Some(other) = present.iter().find(|node| node.rails.len() != first.rails.len()) {
         return Err(format!(
@@ -161,7 +184,10 @@ fn common_rails(present: &[&NodeInventory]) -> Result<u16, String> {
 }
 
 fn list_rails(node: &NodeInventory) -> String {
-    let rails: Vec<String> =
-        node.rails.iter().map(|rail| format!("{}={} {}", rail.rail, rail.device, rail.addr)).collect();
+    let rails: Vec<String> = node
+        .rails
+        .iter()
+        .map(|rail| format!("{}={} {}", rail.rail, rail.device, rail.addr))
+        .collect();
     format!("{} ({})", rails.len(), rails.join(", "))
 }

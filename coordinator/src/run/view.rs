@@ -44,7 +44,11 @@ impl<'a> RunView<'a> {
 
     fn waiting_for(&self) -> Vec<(NodeId, String)> {
         let name = |node: bench_core::ids::NodeIndex| self.config.roster[node.usize()].clone();
-        let probing = self.run.waiting.iter().map(|node| (name(*node), "inventory".to_owned()));
+        let probing = self
+            .run
+            .waiting
+            .iter()
+            .map(|node| (name(*node), "inventory".to_owned()));
         let rounds = [&self.run.current, &self.run.next]
             .into_iter()
             .flatten()

@@ -28,7 +28,13 @@ pub(crate) fn run(args: &DemoArgs, verbose: u8) -> Result<Exit, ExitError> {
         ..PlanSpec::default()
     };
     let plan = plan_flags::plan_of(&args.plan, defaults)?;
-    let spec = DemoSpec { nodes: args.nodes, rails: args.rails, faults: faults_of(args)?, rate, verbose };
+    let spec = DemoSpec {
+        nodes: args.nodes,
+        rails: args.rails,
+        faults: faults_of(args)?,
+        rate,
+        verbose,
+    };
     spec.check().map_err(ExitError::usage)?;
     let run = runtime::random_run_id();
     let folder = sweep::open_folder(&args.output, run)?;
@@ -69,7 +75,13 @@ fn rate_of(text: &str) -> Result<Option<BitsPerSecond>, ExitError> {
 }
 
 fn faults_of(args: &DemoArgs) -> Result<Vec<DemoFault>, ExitError> {
-    args.fault.iter().map(|text| text.parse().map_err(|error| ExitError::usage(anyhow!("--fault: {error}")))).collect()
+    args.fault
+        .iter()
+        .map(|text| {
+            text.parse()
+                .map_err(|error| ExitError::usage(anyhow!("--fault: {error}")))
+        })
+        .collect()
 }
 
 /// The demo's windows: long enough for a steady rate at 1 Gb/s, short enough for a first look.

@@ -6,7 +6,12 @@ use crate::cli::args::KeygenArgs;
 use crate::cli::exit::{Exit, ExitError};
 
 pub(crate) fn run(args: &KeygenArgs) -> Result<Exit, ExitError> {
-    MeshKey::generate().write_new(&args.file).map_err(ExitError::usage)?;
-    println!("{}: a new mesh key; copy it to every node and start each agent with --key", args.file.display());
+    MeshKey::generate()
+        .write_new(&args.file)
+        .map_err(ExitError::usage)?;
+    println!(
+        "{}: a new mesh key; copy it to every node and start each agent with --key",
+        args.file.display()
+    );
     Ok(Exit::Pass)
 }

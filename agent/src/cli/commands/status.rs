@@ -16,15 +16,22 @@ use crate::runtime;
 pub(crate) fn run(args: &ConnectArgs, verbose: u8) -> Result<Exit, ExitError> {
     logging::to_stderr(LevelFilter::WARN, verbose);
     runtime::block_on(async {
-        let client = Client::connect(&args.connect, args.key.as_deref()).await.map_err(client_error)?;
-        let answer = client.call(&Request::Status, STATUS_TIMEOUT).await.map_err(client_error)?;
+        let client = Client::connect(&args.connect, args.key.as_deref())
+            .await
+            .map_err(client_error)?;
+        let answer = client
+            .call(&Request::Status, STATUS_TIMEOUT)
+            .await
+            .map_err(client_error)?;
         client.close().await;
         match answer {
             Response::Status(status) => {
                 print!("{}", draw(&status));
                 Ok(exit_of(&status))
             }
-            _ => Err(ExitError::not_measured(anyhow!("the agent answered with something else than its status"))),
+            _ => Err(ExitError::not_measured(anyhow!(
+                "the agent answered with something else than its status"
+            ))),
         }
     })
 }
@@ -38,7 +45,11 @@ fn exit_of(status: &StatusReply) -> Exit {
 }
 
 fn draw(status: &StatusReply) -> String {
-    let present = status.members.iter().filter(|member| member.absent.is_none()).count();
+    let present = status
+        .members
+        .iter()
+        .filter(|member| member.absent.is_none())
+        .count();
     let mut lines = vec![
         format!("answered by   {}", status.answered_by),
         match &status.coordinator {
@@ -47,9 +58,17 @@ fn draw(status: &StatusReply) -> String {
         },
         format!("members       {present} of {}", status.members.len()),
     ];
-    let width = status.members.iter().map(|member| member.node.as_str().len()).max().unwrap_or(0);
+    let width = status
+        .members
+        .iter()
+        .map(|member| member.node.as_str().len())
+        .max()
+        .unwrap_or(0);
     for member in &status.members {
-        let state = member.absent.as_deref().map_or("present".to_owned(), |why| format!("absent: {why}"));
+        let state = member
+            .absent
+            .as_deref()
+            .map_or("present".to_owned(), |why| format!("absent: {why}"));
         lines.push(format!("  {:width$}  {}  {state}", member.node, member.address));
     }
     match &status.run {
@@ -59,7 +78,11 @@ fn draw(status: &StatusReply) -> String {
                 "run           {}, phase {}, {} of {} rounds over",
                 run.run, run.phase, run.rounds_done, run.rounds_total
             ));
-            lines.extend(run.waiting_for.iter().map(|(node, what)| format!("  waits for {node}: {what}")));
+            lines.extend(
+                run.waiting_for
+                    .iter()
+                    .map(|(node, what)| format!("  waits for {node}: {what}")),
+            );
         }
     }
     lines.join("\n") + "\n"
@@ -96,7 +119,13 @@ mod tests {
             }),
         };
         let text = draw(&status);
-        for part in ["epoch 3.0", "1 of 2", "n2  10.0.0.1:7777  absent: has not joined", "2 of 12", "waits for n1: round 2 to be over"] {
+        for part in [
+            "epoch 3.0",
+            "1 of 2",
+            "n2  10.0.0.1:7777  absent: has not joined",
+            "2 of 12",
+            "waits for n1: round 2 to be over",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }
