@@ -1,5 +1,6 @@
 //! What was typed: no environment, file or network is touched to parse it.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,7 +50,7 @@ pub enum Command {
     Worker {
         /// Passed on as it is.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<String>,
+        args: Vec<OsString>,
     },
 }
 

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use bench_core::ids::{NodeId, NodeIndex};
-use bench_core::roster::{Peer, Roster, RosterError, parse_hostfile, parse_peers, parse_pod_pattern};
+use bench_core::roster::{
+    Peer, Roster, RosterError, parse_hostfile, parse_peers, parse_pod_pattern, peers_from_addresses,
+};
 use transport::control::resolve::Resolver;
 
 use super::args::AgentArgs;
@@ -47,10 +49,9 @@ pub(crate) async fn resolve(args: &AgentArgs) -> Result<Roster, ExitError> {
 
 fn pods(pattern: &str, service: &str) -> Result<Vec<Peer>, ExitError> {
     let (service, port) = split_port(service);
-    let peers = parse_pod_pattern(pattern, service)
+    parse_pod_pattern(pattern, service, port)
         .context("--pods")
-        .map_err(ExitError::usage)?;
-    Ok(peers.into_iter().map(|peer| Peer { port, ..peer }).collect())
+        .map_err(ExitError::usage)
 }
 
 /// Asks DNS until the Service has exactly the expected number of addresses.
@@ -60,8 +61,8 @@ async fn expected(args: &AgentArgs, service: &str, expect: usize) -> Result<Rost
     let deadline = Instant::now() + args.join_timeout;
     loop {
         let problem = match resolver.lookup(host).await {
-            Ok(addresses) => match Roster::from_addresses(addresses, port, expect) {
-                Ok(roster) => return Ok(roster),
+            Ok(addresses) => match peers_from_addresses(&addresses, port, expect) {
+                Ok(peers) => return Roster::new(peers, None, FIRST_GENERATION).map_err(ExitError::usage),
                 Err(error) => describe_count(host, &error),
             },
             Err(error) => error.to_string(),

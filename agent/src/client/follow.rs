@@ -181,7 +181,10 @@ fn announce(start: &RunStart) -> String {
         })
         .collect();
     let schedule = Schedule::compile(&start.plan, start.roster.len() as u16, rails.unwrap_or(0));
-    let schedule = schedule.map_or_else(|error| error.to_string(), |schedule| schedule.to_string());
+    let schedule = schedule.map_or_else(
+        |error| error.to_string(),
+        |schedule| schedule.describe(&start.plan),
+    );
     format!("run {}\n{}{}", start.run, absent.concat(), schedule)
 }
 

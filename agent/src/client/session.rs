@@ -2,14 +2,16 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bench_core::message::{Request, Response};
+use bench_core::message::{Request, Response, Role};
 use thiserror::Error;
-use transport::control::{
-    CallError, Connection, ControlError, DialError, KeyError, LocalRole, Mesh, MeshConfig, MeshKey,
-    NoService, ResolveError, Resolver,
+use transport::control::identity::{KeyError, MeshKey};
+use transport::control::mesh::{
+    CallError, Connection, ControlError, DialError, Limits, Mesh, MeshConfig, NoService,
 };
+use transport::control::resolve::{ResolveError, Resolver};
 
 use crate::build_id::build_hash;
 
@@ -89,8 +91,14 @@ impl Client {
             (false, true) => ([0, 0, 0, 0, 0, 0, 0, 1], 0).into(),
             (false, false) => ([0_u16; 8], 0).into(),
         };
-        let config = MeshConfig::new(any, key, LocalRole::Client, build_hash());
-        let mesh = Mesh::bind(config, NoService)?;
+        let config = MeshConfig {
+            listen: any,
+            key,
+            role: Role::Client,
+            build: build_hash(),
+            limits: Limits::default(),
+        };
+        let mesh = Mesh::bind(config, Arc::new(NoService))?;
         let connection = dial(&mesh, target, &addresses).await?;
         Ok(Self {
             mesh,
@@ -139,7 +147,7 @@ async fn addresses_of(target: &str) -> Result<Vec<SocketAddr>, ClientError> {
     };
     let (host, port) = target.rsplit_once(':').ok_or_else(error)?;
     let port: u16 = port.parse().map_err(|_| error())?;
-    let resolver = Resolver::from_system()?;
+    let resolver = Resolver::system()?;
     let addresses = resolver.lookup(host).await?;
     Ok(addresses
         .into_iter()

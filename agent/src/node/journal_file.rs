@@ -81,7 +81,7 @@ impl Journals {
         };
         let read = journal::read(&bytes);
         for damaged in &read.damaged {
-            tracing::warn!(%run, offset = damaged.offset, reason = %damaged.reason, "journal record is damaged and left out");
+            tracing::warn!(%run, offset = damaged.offset, reason = ?damaged.reason, "journal record is damaged and left out");
         }
         Ok(read.observations)
     }

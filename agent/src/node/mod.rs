@@ -22,6 +22,8 @@ mod measure;
 mod rounds;
 mod service;
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -35,7 +37,7 @@ use coordinator::{CallFault, Config, Event};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use transport::control::mesh::{CallError, Limits, Mesh, MeshConfig};
-use transport::control::peers::PeerCache;
+use transport::control::peers::{DEFAULT_BOUND, PeerCache};
 use transport::control::resolve::Resolver;
 
 use crate::electors::next_term;
@@ -179,10 +181,10 @@ impl Node {
         let (link, state) = watch::channel(LinkState::Down {
             reason: "not connected yet".to_owned(),
         });
-        let peers = PeerCache::new(mesh.clone());
+        let peers = PeerCache::new(mesh.clone(), DEFAULT_BOUND);
         let resolver = match self.config.dns {
-            Some(server) => Resolver::with_server(server)?,
-            None => Resolver::from_system()?,
+            Some(server) => Resolver::with_server(server, &[])?,
+            None => Resolver::system()?,
         };
         let network = Network {
             mesh,
@@ -260,7 +262,7 @@ impl Node {
             .call(&request, deadline)
             .await
             .map_err(|error| match error {
-                CallError::Timeout { .. } => CallFault::Timeout,
+                CallError::Deadline { .. } => CallFault::Timeout,
                 other => CallFault::Lost {
                     reason: other.to_string(),
                 },
@@ -275,7 +277,7 @@ impl Node {
         deadline: Duration,
     ) -> Result<Response, String> {
         if name == self.name() {
-            return Ok(self.serve_command(request).await);
+            return Ok(self.serve_own(request).await);
         }
         let peer = self.roster.peers.iter().find(|peer| peer.node == *name);
         let peer = peer.ok_or_else(|| format!("{name} is not in the roster"))?;
@@ -299,6 +301,13 @@ impl Node {
                 bench_core::units::format_duration(deadline)
             )),
         }
+    }
+
+    /// A question of this node to itself: a cell whose two ends are both here. Boxed, because serving a command can
+    /// lead to such a question.
+    fn serve_own(self: &Arc<Self>, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send>> {
+        let node = Arc::clone(self);
+        Box::pin(async move { node.serve_command(request).await })
     }
 
     /// This node's clock against the coordinator's: the best of [`CLOCK_SAMPLES`] exchanges.

@@ -5,14 +5,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bench_core::ids::{Epoch, NodeId};
+use bench_core::ids::Epoch;
 use bench_core::message::{HandshakeReply, Refusal, Request, Response, Role, StatusReply};
 use coordinator::Event;
 use transport::control::mesh::{Connection, Peer, Service};
 
+use super::Node;
 use super::fence::Passage;
 use super::link::LinkState;
-use super::{Node, link};
 
 /// The node as the mesh sees it. Holds it weakly, because the node holds the mesh.
 #[derive(Debug)]
@@ -38,8 +38,7 @@ impl Service for NodeService {
     }
 
     fn connected(&self, connection: Connection) {
-        if let (Some(node), Role::Agent { node: name, boot, .. }) =
-            (self.0.upgrade(), &connection.peer().role)
+        if let (Some(node), Peer::Agent { node: name, boot, .. }) = (self.0.upgrade(), connection.peer())
             && let (Some(post), Some(index)) = (&node.post, node.roster.index_of(name))
         {
             tracing::info!(node = %name, "joined");
@@ -51,7 +50,7 @@ impl Service for NodeService {
     }
 
     fn lost(&self, peer: &Peer, reason: &str) {
-        if let (Some(node), Role::Agent { node: name, .. }) = (self.0.upgrade(), &peer.role)
+        if let (Some(node), Some(name)) = (self.0.upgrade(), peer.node())
             && let (Some(post), Some(index)) = (&node.post, node.roster.index_of(name))
             // A connection that replaced this one may be there already.
             && node.network().mesh.connected_to(name).is_none()
@@ -97,56 +96,43 @@ impl Node {
 
     /// Answers a request of `peer`.
     async fn serve(self: &Arc<Self>, peer: &Peer, request: Request) -> Response {
-        match (&request, &peer.role) {
-            (
-                Request::Probe { epoch }
-                | Request::Collect { epoch, .. }
-                | Request::Prepare(bench_core::message::Prepare {
-                    key: bench_core::message::RoundKey { epoch, .. },
-                    ..
-                })
-                | Request::Start(bench_core::message::Start {
-                    key: bench_core::message::RoundKey { epoch, .. },
-                    ..
-                })
-                | Request::Abort {
-                    key: bench_core::message::RoundKey { epoch, .. },
-                },
-                role,
-            ) => match self.may_command(*epoch, role) {
-                Ok(()) => self.serve_command(request).await,
-                Err(reason) => Response::Invalid { reason },
+        let allowed = match &request {
+            Request::Probe { epoch } | Request::Collect { epoch, .. } => self.may_command(*epoch, peer),
+            Request::Prepare(prepare) => self.may_command(prepare.key.epoch, peer),
+            Request::Start(start) => self.may_command(start.key.epoch, peer),
+            Request::Abort { key } => self.may_command(key.epoch, peer),
+            Request::Handshake { .. } => match peer {
+                Peer::Agent { .. } => Ok(()),
+                Peer::Client { .. } => Err("only an agent may ask for endpoints".to_owned()),
             },
-            (Request::Handshake { .. }, Role::Agent { .. }) => self.serve_command(request).await,
-            (Request::Handshake { .. }, Role::Client) => Response::Invalid {
-                reason: "only an agent may ask for endpoints".to_owned(),
-            },
-            (Request::Ping, _) => Response::Pong,
-            (Request::Clock, _) => Response::Clock {
-                now: transport::clock::now(),
-            },
-            (
-                Request::Submit { .. } | Request::Watch { .. } | Request::Cancel { .. } | Request::Status,
-                _,
-            ) => self.serve_client(request).await,
+            Request::Ping
+            | Request::Clock
+            | Request::Submit { .. }
+            | Request::Watch { .. }
+            | Request::Cancel { .. }
+            | Request::Status => Ok(()),
+        };
+        match allowed {
+            Ok(()) => self.serve_command(request).await,
+            Err(reason) => Response::Invalid { reason },
         }
     }
 
     /// A command comes from the elector that its epoch names, or it is none.
-    fn may_command(&self, epoch: Epoch, role: &Role) -> Result<(), String> {
+    fn may_command(&self, epoch: Epoch, peer: &Peer) -> Result<(), String> {
         let named = self
             .roster
             .peers
             .get(usize::from(epoch.elector))
             .map(|peer| &peer.node);
-        match role {
-            Role::Agent { node, .. } if Some(node) == named => Ok(()),
-            Role::Agent { node, .. } => Err(format!("{node} may not command in epoch {epoch}")),
-            Role::Client => Err("a client may not command agents: submit a plan".to_owned()),
+        match peer {
+            Peer::Agent { node, .. } if Some(node) == named => Ok(()),
+            Peer::Agent { node, .. } => Err(format!("{node} may not command in epoch {epoch}")),
+            Peer::Client { .. } => Err("a client may not command agents: submit a plan".to_owned()),
         }
     }
 
-    /// Obeys a command whose sender was checked, or a peer's handshake.
+    /// Answers a request whose sender was checked.
     pub(super) async fn serve_command(self: &Arc<Self>, request: Request) -> Response {
         match request {
             Request::Probe { epoch } => match self.fence.pass(epoch) {

@@ -24,7 +24,7 @@ mod tests;
 
 use bench_core::ids::{Epoch, NodeIndex, PlanHash, RunId};
 use bench_core::journal;
-use bench_core::judge;
+use bench_core::judge::{self, RunView as JudgedRun};
 use bench_core::message::{Response, RoundKey, SubmitReply};
 use bench_core::node::NodeInventory;
 use bench_core::plan::{Plan, Retest};
@@ -391,7 +391,10 @@ impl Run {
     fn queue_retests(&mut self, context: &Context<'_>) {
         let next_id = self.queue.next_cell_id(self.schedule.as_ref());
         let Some(schedule) = &self.schedule else { return };
-        let mut cells = judge::retests(&self.plan, schedule, &self.records, next_id);
+        let Ok(view) = JudgedRun::new(&self.records, schedule) else {
+            return;
+        };
+        let mut cells = judge::retests(&view, &judge::judge(&view), next_id);
         cells.retain(|cell| context.members.is_present(cell.src) && context.members.is_present(cell.dst));
         if !cells.is_empty() {
             self.records.push(RunRecord::Added(cells.clone()));

@@ -2,7 +2,7 @@
 
 use bench_core::cell::Cell;
 use bench_core::ids::{CellId, NodeIndex};
-use bench_core::journal::Merged;
+use bench_core::journal::{Merged, Standing};
 use bench_core::message::{Request, Response};
 use bench_core::node::NodeInventory;
 use bench_core::record::{LossWord, NodePresence, Outcome, RunEnd, RunRecord, RunStart};
@@ -125,13 +125,22 @@ impl Run {
                 | RunRecord::Note(_)
                 | RunRecord::Ended(_) => None,
             })
-            .filter(|cell| !merged.is_complete(*cell))
+            .filter(|cell| !self.is_complete(merged, *cell))
             .collect();
         lost.sort_unstable();
         lost.dedup();
         lost.into_iter()
             .filter_map(|cell| self.schedule.as_ref()?.cell(cell))
             .collect()
+    }
+
+    fn is_complete(&self, merged: &Merged, cell: CellId) -> bool {
+        merged
+            .cell(self.id, cell)
+            .is_some_and(|cell| match cell.standing() {
+                Standing::Complete { .. } => true,
+                Standing::Incomplete { .. } | Standing::Conflict { .. } => false,
+            })
     }
 
     /// Cells of started rounds for which this node's observation is not here.

@@ -1,10 +1,12 @@
 //! `railmesh agent`: this node's agent, until it is stopped.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use bench_core::ids::{Generation, NodeIndex};
+use bench_core::node::RailEndpoint;
 use bench_core::roster::Roster;
 use tracing::level_filters::LevelFilter;
 use transport::control::identity::MeshKey;
@@ -14,11 +16,12 @@ use crate::cli::args::AgentArgs;
 use crate::cli::exit::{Exit, ExitError};
 use crate::cli::logging;
 use crate::cli::roster;
+use crate::cpus::CpuSet;
 use crate::inventory::{Host, RailChoice, choose_rails, live_interfaces, read_host};
 use crate::node::{Agent, AgentConfig, Deps, Emulation};
 use crate::runtime;
 use crate::supervise::{
-    Placement, Places, ProcessFactory, Spawner, WorkerSpec, agent_core, locate, numa_cpus, placement,
+    Places, ProcessFactory, Spawner, WorkerSpec, agent_core, locate, numa_cpus, placement,
 };
 
 pub(crate) fn run(args: AgentArgs, verbose: u8) -> Result<Exit, ExitError> {
@@ -89,7 +92,7 @@ async fn resolve(args: &AgentArgs) -> Result<(AgentConfig, Deps), ExitError> {
 fn deps_of(
     args: &AgentArgs,
     host: Host,
-    rails: &[bench_core::node::RailEndpoint],
+    rails: &[RailEndpoint],
     state: &Path,
 ) -> Result<(Deps, Vec<String>), ExitError> {
     let places = Places::of_this_process(args.worker.clone(), Some(state.to_owned()))
@@ -99,14 +102,34 @@ fn deps_of(
     let spawner = Spawner::start()
         .context("cannot start the spawning thread")
         .map_err(ExitError::not_measured)?;
-    let mut notes = Vec::new();
-    let specs = rails.iter().map(|rail| spec_of(rail, &mut notes)).collect();
+    let (specs, notes) = place(rails).map_err(ExitError::not_measured)?;
     let factory = Arc::new(ProcessFactory {
         spawner,
         program,
         log: LevelFilter::WARN,
     });
     Ok((Deps { factory, specs, host }, notes))
+}
+
+/// Pins this agent to its core and places the workers of each rail.
+fn place(rails: &[RailEndpoint]) -> io::Result<(Vec<WorkerSpec>, Vec<String>)> {
+    let allowed = CpuSet::of_this_thread()?;
+    let core = agent_core(&allowed);
+    let mut notes = Vec::new();
+    let mut specs = Vec::new();
+    for rail in rails {
+        let near = rail.numa.and_then(|numa| numa_cpus(Path::new("/"), numa));
+        let placed = placement(&allowed, near.as_ref(), core);
+        notes.extend(placed.note.filter(|note| !notes.contains(note)));
+        specs.push(WorkerSpec {
+            rail: rail.rail,
+            cpus: Some(placed.cpus),
+        });
+    }
+    if let Some(core) = core {
+        [core].into_iter().collect::<CpuSet>().pin_this_thread()?;
+    }
+    Ok((specs, notes))
 }
 
 /// Where the state goes by default: the system's place for root, the user's for others.
