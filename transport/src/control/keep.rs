@@ -142,3 +142,6 @@ fn next_wait(backoff: &mut Backoff) -> Duration {
     let random = random::bytes().map_or(u64::MAX, u64::from_le_bytes);
     backoff.wait(random)
 }
+
+#[cfg(test)]
+mod tests;
