@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cell;
+pub mod fabric;
 pub mod ids;
 pub mod journal;
 pub mod measure;

@@ -13,8 +13,8 @@ use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use tracing::level_filters::LevelFilter;
 
 use super::args::{Args, Mode};
-use super::registry::Backends;
 use super::serve;
+use transport::data::backends;
 
 /// Runs the worker that the arguments ask for; `args` are those after the program's name and the word `worker`.
 ///
@@ -53,7 +53,7 @@ pub fn main_from_args(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     log_to_stderr(args.log);
-    let registry = Arc::new(Backends::of_this_build());
+    let registry = Arc::new(backends());
     match args.mode {
         Mode::Serve => serve::run(io::stdin().lock(), output, registry),
         Mode::Probe => serve::probe(output, registry.as_ref()),

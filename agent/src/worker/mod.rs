@@ -17,5 +17,5 @@ mod tasks;
 
 pub use in_process::InProcessFactory;
 pub use main::{EXIT_ORPHAN, EXIT_SETUP, EXIT_USAGE, main_from_args};
-pub use registry::{Backends, Registry};
+pub use registry::Registry;
 pub use serve::{EXIT_PIPE, EXIT_STUCK, probe, run};

@@ -10,9 +10,8 @@ use bench_core::measure::Measurement;
 use bench_core::node::Capability;
 use bench_core::plan::{TestKind, Verify, WaitMode};
 use bench_core::units::Bytes;
-use transport::data::Backend;
+use transport::data::{Backend, Backends};
 
-use super::super::registry::Backends;
 use super::*;
 
 /// What the backend does when it is called.
@@ -120,7 +119,7 @@ impl Bench {
             living: Arc::clone(&living),
         });
         let tasks = Tasks::new(
-            Arc::new(Backends::new(vec![fake])),
+            Arc::new(Backends::with_sockets(fake)),
             Arc::new(Wire(Mutex::new(sender))),
         );
         Self {
@@ -352,23 +351,19 @@ fn a_missing_backend_is_a_missing_capability_with_its_reason() {
             unreachable!("an absent backend is never asked")
         }
     }
-    for (backends, reason) in [
-        (
-            vec![Arc::new(Absent) as Arc<dyn Backend>],
-            "absent here: no sockets",
-        ),
-        (Vec::new(), "built without"),
-    ] {
-        let (sender, answers) = channel();
-        let tasks = Tasks::new(
-            Arc::new(Backends::new(backends)),
-            Arc::new(Wire(Mutex::new(sender))),
-        );
-        tasks.handle(prepare(1));
-        let failure = failure_of(answers.recv_timeout(PATIENCE).unwrap());
-        assert_eq!(failure.kind, FailureKind::Unsupported);
-        assert!(failure.detail.contains(reason), "{}", failure.detail);
-    }
+    let (sender, answers) = channel();
+    let tasks = Tasks::new(
+        Arc::new(Backends::with_sockets(Arc::new(Absent))),
+        Arc::new(Wire(Mutex::new(sender))),
+    );
+    tasks.handle(prepare(1));
+    let failure = failure_of(answers.recv_timeout(PATIENCE).unwrap());
+    assert_eq!(failure.kind, FailureKind::Unsupported);
+    assert!(
+        failure.detail.contains("absent here: no sockets"),
+        "{}",
+        failure.detail
+    );
 }
 
 fn pong(number: u64) -> Handled {

@@ -6,15 +6,25 @@
 //! Every call is synchronous and runs on a thread of the worker that owns the endpoint; [`Stop`] ends any of them.
 //! Dropping an endpoint releases everything, in any state.
 
+mod backends;
+pub mod sim;
+pub mod tcp;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use bench_core::measure::Measurement;
 use bench_core::message::{CellTask, EndpointInfo};
 use bench_core::node::Capability;
-use bench_core::record::{Evidence, Failure};
+use bench_core::record::{Evidence, Failure, FailureKind, Phase};
 use bench_core::time::Mono;
+use bench_core::units::format_duration;
+
+pub use backends::{Backends, backends};
+
+use crate::clock;
 
 /// A way to move data between two nodes.
 pub trait Backend: Send + Sync {
@@ -100,10 +110,68 @@ impl Stop {
     }
 }
 
-/// Every backend that this build has.
-pub fn backends() -> Vec<Arc<dyn Backend>> {
-    Vec::new()
+/// Sleeps until `at`, or fails in phase `Armed` when asked to stop.
+fn wait_until(at: Mono, stop: &Stop) -> Result<(), Failure> {
+    loop {
+        if stop.is_set() {
+            return Err(cancelled(Phase::Armed));
+        }
+        let left = at.since(clock::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        thread::sleep(left.min(LONGEST_SLEEP));
+    }
 }
+
+/// Fails where the window has begun already: what is missing from it would look like a slow rail.
+fn refuse_late_start(timing: &Timing, now: Mono) -> Result<(), Failure> {
+    if now <= timing.window_start() {
+        return Ok(());
+    }
+    Err(Failure {
+        kind: FailureKind::Timeout,
+        phase: Phase::Armed,
+        detail: format!(
+            "the start came {} after the window had begun",
+            format_duration(now.since(timing.window_start()))
+        ),
+        remedy: Some("this node is overloaded or its clock offset is wrong: look at its load".to_owned()),
+    })
+}
+
+/// Somebody asked to stop.
+fn cancelled(phase: Phase) -> Failure {
+    Failure {
+        kind: FailureKind::Cancelled,
+        phase,
+        detail: "asked to stop".to_owned(),
+        remedy: None,
+    }
+}
+
+/// The failure to report: where somebody asked to stop, the peer may have stopped first, and what that looks like here
+/// is no fault.
+fn unless_stopped(failure: Failure, stop: &Stop) -> Failure {
+    if stop.is_set() {
+        cancelled(failure.phase)
+    } else {
+        failure
+    }
+}
+
+/// A step that the endpoint's state or the peer's kind of endpoint does not allow.
+fn out_of_order(phase: Phase) -> Failure {
+    Failure {
+        kind: FailureKind::Unsupported,
+        phase,
+        detail: "this endpoint cannot take this step now, or its peer is of another backend".to_owned(),
+        remedy: Some("report this: the caller and the backend disagree on the order of steps".to_owned()),
+    }
+}
+
+/// How long a sleep may keep a thread from looking at [`Stop`].
+const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 
 /// How long after the last traffic a silent peer is given up: above the retransmission timeout of a lossy TCP path
 /// (Linux TCP_RTO_MIN 200 ms, doubled three times).

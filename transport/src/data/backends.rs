@@ -1,0 +1,79 @@
+//! Which backend measures which kind of test, and what this version cannot measure.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bench_core::node::Capability;
+use bench_core::plan::TestKind;
+
+use super::Backend;
+use super::sim::{Sim, SimNetwork};
+use super::tcp::Tcp;
+
+/// The backends of one worker.
+#[derive(Clone)]
+pub struct Backends {
+    sockets: Arc<dyn Backend>,
+}
+
+/// The backends that move real data.
+pub fn backends() -> Backends {
+    Backends {
+        sockets: Arc::new(Tcp),
+    }
+}
+
+impl Backends {
+    /// Backends that measure on a modelled fabric instead.
+    pub fn simulated(network: Arc<SimNetwork>) -> Self {
+        Self::with_sockets(Arc::new(Sim::new(network)))
+    }
+
+    /// Backends that use this one for the kinds of test that need sockets.
+    pub fn with_sockets(sockets: Arc<dyn Backend>) -> Self {
+        Self { sockets }
+    }
+
+    /// The backend for a kind of test.
+    pub fn of(&self, kind: TestKind) -> &Arc<dyn Backend> {
+        match kind {
+            TestKind::TcpBw | TestKind::TcpLat => &self.sockets,
+        }
+    }
+
+    /// What is present, then what is absent with its reason.
+    pub fn capabilities(&self) -> Vec<Capability> {
+        std::iter::once(self.sockets.capability())
+            .chain(NOT_BUILT.map(|name| Capability {
+                name: name.to_owned(),
+                absent: Some("not built into this version".to_owned()),
+            }))
+            .collect()
+    }
+}
+
+impl fmt::Debug for Backends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Backends({:?})", self.capabilities())
+    }
+}
+
+/// Backends that the design has and this version has not.
+const NOT_BUILT: [&str; 3] = ["verbs", "cuda", "nccl"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_built_is_listed_with_its_reason() {
+        let all = backends().capabilities();
+        let absent: Vec<_> = all
+            .iter()
+            .filter(|c| c.absent.is_some())
+            .map(|c| c.name.as_str())
+            .collect();
+        assert_eq!(absent, ["verbs", "cuda", "nccl"]);
+        assert_eq!(all.first().map(|c| c.name.as_str()), Some("tcp"));
+    }
+}
