@@ -22,7 +22,8 @@ pub trait WorkerFactory: fmt::Debug + Send + Sync {
 pub struct WorkerSpec {
     /// The rail that it measures.
     pub rail: RailId,
-    /// The processors it may use; `None` leaves it those of the agent.
+    /// The processors it may use; `None` leaves it those of the thread that starts it, which may be the agent's
+    /// one core.
     pub cpus: Option<CpuSet>,
 }
 

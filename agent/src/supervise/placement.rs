@@ -6,6 +6,9 @@
 use std::fs;
 use std::path::Path;
 
+use bench_core::node::RailEndpoint;
+
+use super::link::WorkerSpec;
 use crate::cpus::CpuSet;
 
 /// The core that the agent pins itself to, and workers never take: the lowest allowed one.
@@ -56,6 +59,29 @@ pub fn placement(allowed: &CpuSet, numa: Option<&CpuSet>, agent_core: Option<u32
     }
 }
 
+/// What the workers of a node are for: one a rail, each placed near its device, and the notes on that.
+///
+/// `allowed` is what the agent may use before it pins itself; `root` is where sysfs is looked for (`/`).
+pub fn worker_specs(
+    rails: &[RailEndpoint],
+    allowed: &CpuSet,
+    agent_core: Option<u32>,
+    root: &Path,
+) -> (Vec<WorkerSpec>, Vec<String>) {
+    let (mut specs, mut notes) = (Vec::new(), Vec::new());
+    for endpoint in rails {
+        let near = endpoint.numa.and_then(|node| numa_cpus(root, node));
+        let Placement { cpus, note } = placement(allowed, near.as_ref(), agent_core);
+        specs.push(WorkerSpec {
+            rail: endpoint.rail,
+            cpus: (!cpus.is_empty()).then_some(cpus),
+        });
+        // A note on the whole node is the same for every rail.
+        notes.extend(note.filter(|note| !notes.contains(note)));
+    }
+    (specs, notes)
+}
+
 /// The processors of a NUMA node, from sysfs under `root` (`/` on a live machine); `None` where the kernel does not
 /// tell.
 pub fn numa_cpus(root: &Path, node: u32) -> Option<CpuSet> {
@@ -69,6 +95,10 @@ pub const FEW_CPUS: usize = 4;
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use bench_core::ids::RailId;
+
     use super::*;
 
     fn cpus(list: &str) -> CpuSet {
@@ -113,12 +143,40 @@ mod tests {
     }
 
     #[test]
-    fn a_numa_nodes_processors_come_from_sysfs() {
+    fn each_rail_is_placed_by_the_numa_node_that_sysfs_tells() {
         let root = tempfile::tempdir().unwrap();
         let node = root.path().join("sys/devices/system/node/node1");
         fs::create_dir_all(&node).unwrap();
         fs::write(node.join("cpulist"), "8-15\n").unwrap();
         assert_eq!(numa_cpus(root.path(), 1), Some(cpus("8-15")));
         assert_eq!(numa_cpus(root.path(), 2), None);
+
+        let rail = |rail, numa| RailEndpoint {
+            rail: RailId(rail),
+            device: format!("eth{rail}"),
+            addr: Ipv4Addr::LOCALHOST.into(),
+            numa,
+            line_rate_bps: None,
+            mtu: None,
+            reason: String::new(),
+        };
+        let rails = [rail(0, Some(1)), rail(1, Some(2)), rail(2, None)];
+        let placed = |allowed: &str, core| {
+            let (specs, notes) = worker_specs(&rails, &cpus(allowed), core, root.path());
+            let lists: Vec<_> = specs
+                .iter()
+                .map(|s| s.cpus.as_ref().map(ToString::to_string))
+                .collect();
+            (lists, notes.len())
+        };
+        let list = |list: &str| Some(list.to_owned());
+        assert_eq!(
+            placed("0-15", Some(0)),
+            (vec![list("8-15"), list("1-15"), list("1-15")], 0)
+        );
+        assert_eq!(
+            placed("7-8", None),
+            (vec![list("8"), list("7-8"), list("7-8")], 1)
+        );
     }
 }

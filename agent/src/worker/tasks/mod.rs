@@ -358,5 +358,4 @@ fn lock(table: &Table) -> MutexGuard<'_, HashMap<TaskId, Task>> {
 const ABORT_GRACE: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
-#[path = "tasks_tests.rs"]
 mod tests;
