@@ -105,7 +105,7 @@ async fn a_hung_worker_is_killed_within_six_seconds_and_replaced() {
 }
 
 #[tokio::test]
-async fn a_worker_dies_with_its_parent_even_if_it_can_do_nothing_itself() {
+async fn a_worker_dies_with_its_agent() {
     let mut parent = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
@@ -122,8 +122,36 @@ async fn a_worker_dies_with_its_parent_even_if_it_can_do_nothing_itself() {
         .map_while(Result::ok)
         .find_map(|line| line.split_once("worker is ")?.1.parse().ok())
         .expect("the helper prints its worker's pid");
-    // A stopped process cannot read the end of its pipe: only the kernel can end it.
-    signal(pid, Signal::STOP);
+    assert!(alive(pid));
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    wait_until(|| !alive(pid), "the worker outlives its parent");
+}
+
+#[test]
+fn the_kernel_ends_a_worker_whose_parent_died_even_if_its_pipe_stays_open() {
+    let script = "exec 3<&0; \"$0\" --parent $$ <&3 & echo $! >&2; wait";
+    let mut parent = Command::new("sh")
+        .args(["-c", script])
+        .arg(program())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(parent.stderr.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let pid = line.trim().parse().expect("the shell prints its child's pid");
+    let mut stdout = parent.stdout.take().unwrap();
+    assert!(
+        pipe::read_frame::<FromWorker>(&mut stdout).unwrap().is_some(),
+        "it is ready"
+    );
+    // Held by this process too, so the worker reads no end.
+    let _stdin = parent.stdin.take();
+    assert!(alive(pid));
     parent.kill().unwrap();
     parent.wait().unwrap();
     wait_until(|| !alive(pid), "the worker outlives its parent");
@@ -131,7 +159,7 @@ async fn a_worker_dies_with_its_parent_even_if_it_can_do_nothing_itself() {
 
 /// Not a test: another test runs it as a process of its own and kills it.
 #[tokio::test]
-#[ignore = "run by a_worker_dies_with_its_parent_even_if_it_can_do_nothing_itself"]
+#[ignore = "run by a_worker_dies_with_its_agent"]
 async fn helper_process_that_owns_a_worker() {
     if std::env::var_os(HELPER).is_some() {
         let worker = Worker::start(&real(), &SPEC).await.unwrap();

@@ -89,7 +89,7 @@ impl Spawner {
         Ok(Self { requests })
     }
 
-    /// Starts a child in a process group of its own. Waits while [`REQUESTS_DEPTH`] others wait.
+    /// Starts a child in a process group of its own. Waits while 64 other requests wait.
     ///
     /// Cancel safe: a child whose requester is gone is killed.
     ///
