@@ -14,6 +14,10 @@ use crate::plan::Plan;
 use crate::time::ClockOffset;
 
 /// One record of a run.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all records are observations: a box each would only add an allocation"
+)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum RunRecord {
     /// The run began.

@@ -103,6 +103,9 @@ pub struct AgentArgs {
     /// How long a run waits for nodes that have not joined.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub join_timeout: Duration,
+    /// Begin a new generation of the mesh, the same number on every node: leaves the election state of older ones behind.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub new_generation: u64,
     /// Pretend a fault, for trials: slow=r1:100M caps rail 1 of this node in both directions.
     #[arg(long, value_name = "FAULT", hide = true)]
     pub emulate: Vec<String>,

@@ -1,9 +1,6 @@
-//! Logs: one line an event, on stderr or into a file.
+//! Logs: one line an event, on stderr.
 
-use std::fs::File;
 use std::io;
-use std::path::Path;
-use std::sync::Mutex;
 
 use tracing::level_filters::LevelFilter;
 
@@ -15,24 +12,6 @@ pub(crate) fn to_stderr(least: LevelFilter, verbose: u8) {
         .with_writer(io::stderr)
         .with_target(false)
         .init();
-}
-
-/// Logs into a file.
-///
-/// # Errors
-/// The kernel's refusal to make the file.
-pub(crate) fn to_file(path: &Path, verbose: u8) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let file = File::create(path)?;
-    let level = raise(LevelFilter::INFO, verbose);
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_ansi(false)
-        .with_writer(Mutex::new(file))
-        .init();
-    Ok(())
 }
 
 fn raise(least: LevelFilter, verbose: u8) -> LevelFilter {

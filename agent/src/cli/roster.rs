@@ -5,14 +5,13 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use bench_core::ids::{NodeId, NodeIndex};
+use bench_core::ids::{Generation, NodeId, NodeIndex};
 use bench_core::roster::{
     Peer, Roster, RosterError, parse_hostfile, parse_peers, parse_pod_pattern, peers_from_addresses,
 };
 use transport::control::resolve::Resolver;
 
 use super::args::AgentArgs;
-use super::commands::agent::FIRST_GENERATION;
 use super::exit::ExitError;
 use crate::inventory::Interface;
 
@@ -44,7 +43,7 @@ pub(crate) async fn resolve(args: &AgentArgs) -> Result<Roster, ExitError> {
         },
         (None, None, None) => return Err(ExitError::usage(anyhow!("name the roster with --peers"))),
     };
-    Roster::new(peers, None, FIRST_GENERATION).map_err(ExitError::usage)
+    Roster::new(peers, None, Generation(args.new_generation)).map_err(ExitError::usage)
 }
 
 fn pods(pattern: &str, service: &str) -> Result<Vec<Peer>, ExitError> {
@@ -62,7 +61,10 @@ async fn expected(args: &AgentArgs, service: &str, expect: usize) -> Result<Rost
     loop {
         let problem = match resolver.lookup(host).await {
             Ok(addresses) => match peers_from_addresses(&addresses, port, expect) {
-                Ok(peers) => return Roster::new(peers, None, FIRST_GENERATION).map_err(ExitError::usage),
+                Ok(peers) => {
+                    return Roster::new(peers, None, Generation(args.new_generation))
+                        .map_err(ExitError::usage);
+                }
                 Err(error) => describe_count(host, &error),
             },
             Err(error) => error.to_string(),

@@ -76,7 +76,7 @@ pub enum Refusal {
     /// Another roster, other electors or another generation.
     #[error(
         "{node} has another roster (hash {theirs}, generation {their_generation}; here {ours}, generation {our_generation}): \
-         start every agent with the same --peers, --electors and --new-generation"
+         start every agent with the same --peers and --new-generation"
     )]
     Roster {
         /// Who refuses.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use bench_core::ids::{Generation, NodeIndex};
+use bench_core::ids::NodeIndex;
 use bench_core::node::RailEndpoint;
 use bench_core::roster::Roster;
 use tracing::level_filters::LevelFilter;
@@ -20,9 +20,7 @@ use crate::cpus::CpuSet;
 use crate::inventory::{Host, RailChoice, choose_rails, live_interfaces, read_host};
 use crate::node::{Agent, AgentConfig, Deps, Emulation};
 use crate::runtime;
-use crate::supervise::{
-    Places, ProcessFactory, Spawner, WorkerSpec, agent_core, locate, numa_cpus, placement,
-};
+use crate::supervise::{Places, ProcessFactory, Spawner, WorkerSpec, agent_core, locate, worker_specs};
 
 pub(crate) fn run(args: AgentArgs, verbose: u8) -> Result<Exit, ExitError> {
     logging::to_stderr(LevelFilter::INFO, verbose);
@@ -115,21 +113,11 @@ fn deps_of(
 fn place(rails: &[RailEndpoint]) -> io::Result<(Vec<WorkerSpec>, Vec<String>)> {
     let allowed = CpuSet::of_this_thread()?;
     let core = agent_core(&allowed);
-    let mut notes = Vec::new();
-    let mut specs = Vec::new();
-    for rail in rails {
-        let near = rail.numa.and_then(|numa| numa_cpus(Path::new("/"), numa));
-        let placed = placement(&allowed, near.as_ref(), core);
-        notes.extend(placed.note.filter(|note| !notes.contains(note)));
-        specs.push(WorkerSpec {
-            rail: rail.rail,
-            cpus: Some(placed.cpus),
-        });
-    }
+    let placed = worker_specs(rails, &allowed, core, Path::new("/"));
     if let Some(core) = core {
-        [core].into_iter().collect::<CpuSet>().pin_this_thread()?;
+        CpuSet::from_iter([core]).pin_this_thread()?;
     }
-    Ok((specs, notes))
+    Ok(placed)
 }
 
 /// Where the state goes by default: the system's place for root, the user's for others.
@@ -151,6 +139,3 @@ fn state_folder(flag: Option<&Path>, roster: &Roster, me: NodeIndex) -> PathBuf 
         .join("railmesh")
         .join(name)
 }
-
-/// The generation of a mesh that nobody raised.
-pub(crate) const FIRST_GENERATION: Generation = Generation(0);
