@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds the two executables of a deployment into deploy/out/:
+#   railmesh         the control-only agent, static-pie: runs on any Linux of this architecture
+#   railmesh-worker  the data worker, dynamic: loads vendor libraries of the node it runs on
+# The agent finds the worker beside itself. Needs only Rust and a C compiler.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target="$(rustc -vV | sed -n 's/^host: //p')"
+out=deploy/out
+mkdir -p "$out"
+
+# --target keeps the flag away from build scripts and procedural macros.
+RUSTFLAGS='-C target-feature=+crt-static' cargo build --locked --release --target "$target" \
+    --target-dir target/static -p railmesh --no-default-features --bin railmesh
+cargo build --locked --release --target-dir target/worker -p railmesh --bin railmesh-worker
+cp "target/static/$target/release/railmesh" "$out/railmesh"
+cp target/worker/release/railmesh-worker "$out/railmesh-worker"
+
+# The agent must be static and must not contain the data plane; the worker must be dynamic and contain no mesh.
+if ldd "$out/railmesh" 2>&1 | grep -q '=>'; then
+    echo "error: $out/railmesh is not static" >&2
+    exit 1
+fi
+features="$(cargo tree --locked -p railmesh --no-default-features --edges features -i transport)"
+if grep -q 'transport feature "data"' <<<"$features"; then
+    echo "error: the control-only agent links the data plane" >&2
+    exit 1
+fi
+if ! ldd "$out/railmesh-worker" | grep -q 'libc.so'; then
+    echo "error: $out/railmesh-worker is not dynamic" >&2
+    exit 1
+fi
+ls -l "$out"
