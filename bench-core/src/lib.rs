@@ -13,6 +13,7 @@ pub mod cell;
 pub mod fabric;
 pub mod ids;
 pub mod journal;
+pub mod judge;
 pub mod measure;
 pub mod message;
 pub mod node;

@@ -1,0 +1,260 @@
+//! The figure of a cell, from what its two ends measured.
+//!
+//! Bandwidth is the receiver's bytes in the window and the sender's only confirm it; latency is the initiator's.
+
+use std::time::Duration;
+
+use super::concurrency::{Concurrency, NotCounted};
+use crate::measure::{
+    BandwidthSample, DataCheck, Histogram, LatencySample, Measurement, Percentiles, RttShare, SliceStats,
+    Window,
+};
+use crate::plan::{Spread, TestCase};
+use crate::record::{Observation, Outcome};
+use crate::units::BitsPerSecond;
+
+/// The figure of a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Figure<'a> {
+    /// Of a bandwidth cell.
+    Bandwidth(BandwidthFigure),
+    /// Of a latency cell.
+    Latency(LatencyFigure<'a>),
+}
+
+/// What a bandwidth cell reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BandwidthFigure {
+    /// The receiver's rate inside the counted window: the cell's figure.
+    pub average: BitsPerSecond,
+    /// How steady the receiver's rate was over its own window; `None` with too few slices.
+    pub slices: Option<SliceStats>,
+    /// The sender's rate over its own window.
+    pub sender: BitsPerSecond,
+    /// The receiver's rate over its own window.
+    pub receiver: BitsPerSecond,
+    /// Segments sent again, where the sender's kernel tells.
+    pub retransmits: Option<u64>,
+    /// Length of the counted window.
+    pub window: Duration,
+}
+
+/// What a latency cell reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatencyFigure<'a> {
+    /// Every counted exchange.
+    pub histogram: &'a Histogram,
+    /// Its points.
+    pub points: Percentiles,
+    /// Which part of the round trip they are.
+    pub share: RttShare,
+    /// Length of the initiator's window.
+    pub window: Duration,
+}
+
+/// What was read from the two ends: a figure, a doubt that forbids its use, or both.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Reading<'a> {
+    pub(super) figure: Option<Figure<'a>>,
+    pub(super) doubt: Option<Doubt>,
+}
+
+/// Why a measured figure cannot be used.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Doubt {
+    /// The data that arrived is not the data that was sent: the cell fails.
+    Corrupt { offset: u64, expected: u8, got: u8 },
+    /// The ends counted different amounts.
+    EndsDisagree {
+        source: u64,
+        destination: u64,
+        unit: &'static str,
+        allowed: u64,
+    },
+    /// It did not run at the same time as the rest of its round.
+    NotConcurrent {
+        reason: NotCounted,
+        overlap: f64,
+        clock_error_ns: u64,
+    },
+    /// The ends measured nothing that gives a figure.
+    NoFigure(&'static str),
+}
+
+impl Figure<'_> {
+    /// The figure that limits compare: the average in Gb/s, or the p50 in microseconds.
+    pub fn value(&self) -> f64 {
+        match self {
+            Self::Bandwidth(bandwidth) => bandwidth.average.gbps(),
+            Self::Latency(latency) => latency.points.p50_ns as f64 / 1e3,
+        }
+    }
+
+    /// The figure with its unit.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Bandwidth(_) => format!("{:.2} Gb/s", self.value()),
+            Self::Latency(_) => format!("p50 {:.2} us", self.value()),
+        }
+    }
+}
+
+/// Reads the figure of a complete attempt.
+pub(super) fn read<'a>(
+    case: &TestCase,
+    source: &'a Observation,
+    destination: &'a Observation,
+    concurrency: Concurrency,
+) -> Reading<'a> {
+    let no_figure = |text| Reading {
+        figure: None,
+        doubt: Some(Doubt::NoFigure(text)),
+    };
+    let (Outcome::Measured(sent), Outcome::Measured(received)) = (&source.outcome, &destination.outcome)
+    else {
+        return no_figure("an end has no measurement");
+    };
+    match (case.kind.spread(), sent, received) {
+        (Spread::Bandwidth, Measurement::Bandwidth(sent), Measurement::Bandwidth(received)) => {
+            bandwidth(case, sent, received, destination, concurrency)
+        }
+        (Spread::Latency, Measurement::Latency(timed), Measurement::Responder { answered }) => {
+            let errors = source.clock.error_ns.saturating_add(destination.clock.error_ns);
+            latency(timed, *answered, errors, concurrency)
+        }
+        (Spread::Bandwidth | Spread::Latency, _, _) => {
+            no_figure("the ends measured something else than the test")
+        }
+    }
+}
+
+fn bandwidth<'a>(
+    case: &TestCase,
+    sent: &BandwidthSample,
+    received: &BandwidthSample,
+    destination: &Observation,
+    concurrency: Concurrency,
+) -> Reading<'a> {
+    let (Some(sender), Some(receiver)) = (sent.average(), received.average()) else {
+        return Reading {
+            figure: None,
+            doubt: Some(Doubt::NoFigure("an end's window is empty")),
+        };
+    };
+    let common = match concurrency {
+        Concurrency::Counted { window, .. } => Some(Window {
+            start: destination.clock.to_local(window.start),
+            end: destination.clock.to_local(window.end),
+        }),
+        Concurrency::Alone | Concurrency::NotCounted { .. } => None,
+    };
+    let inside = common.and_then(|common| Some((received.average_within(&common)?, common.length())));
+    let (average, window) = inside.unwrap_or_else(|| (receiver, received.window.length()));
+    let figure = Figure::Bandwidth(BandwidthFigure {
+        average,
+        slices: received.slice_stats(),
+        sender,
+        receiver,
+        retransmits: sent.retransmits,
+        window,
+    });
+    let doubt = corrupt(received.check)
+        .or_else(|| corrupt(sent.check))
+        .or_else(|| bytes_disagree(case, sent, received))
+        .or_else(|| not_concurrent(concurrency));
+    Reading {
+        figure: Some(figure),
+        doubt,
+    }
+}
+
+fn latency(
+    sample: &LatencySample,
+    answered: u64,
+    clock_error_ns: u64,
+    concurrency: Concurrency,
+) -> Reading<'_> {
+    let Some(points) = sample.histogram.percentiles() else {
+        return Reading {
+            figure: None,
+            doubt: Some(Doubt::NoFigure("no exchange began inside the window")),
+        };
+    };
+    let figure = Figure::Latency(LatencyFigure {
+        histogram: &sample.histogram,
+        points,
+        share: sample.share,
+        window: sample.window.length(),
+    });
+    let doubt = corrupt(sample.check)
+        .or_else(|| exchanges_disagree(sample, answered, clock_error_ns))
+        .or_else(|| not_concurrent(concurrency));
+    Reading {
+        figure: Some(figure),
+        doubt,
+    }
+}
+
+fn corrupt(check: DataCheck) -> Option<Doubt> {
+    match check {
+        DataCheck::Unchecked | DataCheck::Equal { .. } => None,
+        DataCheck::Different {
+            offset,
+            expected,
+            got,
+        } => Some(Doubt::Corrupt {
+            offset,
+            expected,
+            got,
+        }),
+    }
+}
+
+fn not_concurrent(concurrency: Concurrency) -> Option<Doubt> {
+    match concurrency {
+        Concurrency::Alone | Concurrency::Counted { .. } => None,
+        Concurrency::NotCounted {
+            reason,
+            overlap,
+            clock_error_ns,
+            window: _,
+        } => Some(Doubt::NotConcurrent {
+            reason,
+            overlap,
+            clock_error_ns,
+        }),
+    }
+}
+
+fn bytes_disagree(case: &TestCase, sent: &BandwidthSample, received: &BandwidthSample) -> Option<Doubt> {
+    let scale = received.window.length().as_secs_f64() / sent.window.length().as_secs_f64();
+    let source = (sent.bytes as f64 * scale) as u64;
+    let share = (source.max(received.bytes) as f64 * AGREEMENT_SHARE) as u64;
+    let allowed = share + IN_FLIGHT_BYTES_PER_STREAM * u64::from(case.streams.max(1));
+    (source.abs_diff(received.bytes) > allowed).then_some(Doubt::EndsDisagree {
+        source,
+        destination: received.bytes,
+        unit: "bytes",
+        allowed,
+    })
+}
+
+/// Beside the 1 %, the two windows may lie apart by the clock errors, and one exchange may be under way at each edge.
+fn exchanges_disagree(sample: &LatencySample, answered: u64, clock_error_ns: u64) -> Option<Doubt> {
+    let timed = sample.histogram.len();
+    let apart = clock_error_ns as f64 / (sample.window.length().as_nanos() as f64).max(1.0);
+    let allowed = (timed.max(answered) as f64 * (AGREEMENT_SHARE + apart)) as u64 + 2;
+    (timed.abs_diff(answered) > allowed).then_some(Doubt::EndsDisagree {
+        source: timed,
+        destination: answered,
+        unit: "exchanges",
+        allowed,
+    })
+}
+
+/// How far the two ends' counts may be apart beside what is in flight (DESIGN section 2).
+const AGREEMENT_SHARE: f64 = 0.01;
+
+/// Bytes that one TCP stream may hold between the two counts: the largest send buffer (tcp_wmem, 4 MiB) and receive
+/// buffer (tcp_rmem, 6 MiB) that Linux grows to by default. No buffer size is set by us, so the kernel's bound holds.
+const IN_FLIGHT_BYTES_PER_STREAM: u64 = 10 << 20;

@@ -1,0 +1,28 @@
+//! What judging needs to know of the schedule.
+
+use crate::cell::Cell;
+use crate::ids::CellId;
+
+/// The planned cells of a run: the schedule, or a list in a test.
+pub trait CellSource {
+    /// The planned cell of this number; `None` from [`CellSource::cells`] on.
+    fn cell(&self, id: CellId) -> Option<Cell>;
+
+    /// How many cells are planned. Numbers run from 0.
+    fn cells(&self) -> u32;
+
+    /// How many rounds are planned.
+    fn rounds(&self) -> u32;
+
+    /// How much of what could be measured is planned.
+    fn coverage(&self) -> Coverage;
+}
+
+/// How much of what could be measured is planned: less than all where a budget samples matchings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    /// Directed pairs of nodes, each rail of its own, that the plan measures.
+    pub planned_pairs: u64,
+    /// All directed pairs of nodes, each rail of its own.
+    pub possible_pairs: u64,
+}
