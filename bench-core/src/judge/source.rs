@@ -2,6 +2,7 @@
 
 use crate::cell::Cell;
 use crate::ids::CellId;
+use crate::schedule::Schedule;
 
 /// The planned cells of a run: the schedule, or a list in a test.
 pub trait CellSource {
@@ -25,4 +26,26 @@ pub struct Coverage {
     pub planned_pairs: u64,
     /// All directed pairs of nodes, each rail of its own.
     pub possible_pairs: u64,
+}
+
+impl CellSource for Schedule {
+    fn cell(&self, id: CellId) -> Option<Cell> {
+        Self::cell(self, id)
+    }
+
+    fn cells(&self) -> u32 {
+        Self::cells(self)
+    }
+
+    fn rounds(&self) -> u32 {
+        Self::rounds(self)
+    }
+
+    fn coverage(&self) -> Coverage {
+        let (coverage, rails) = (Self::coverage(self), self.rails().len() as u64);
+        Coverage {
+            planned_pairs: coverage.pairs_planned * rails,
+            possible_pairs: coverage.pairs_possible * rails,
+        }
+    }
 }

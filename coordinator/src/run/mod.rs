@@ -384,7 +384,7 @@ impl Run {
             .into_iter()
             .filter(|cell| context.members.is_present(cell.src) && context.members.is_present(cell.dst))
             .collect();
-        for cells in judge::retest::pack(retries) {
+        for cells in judge::pack(retries) {
             self.queue.add_retry(cells);
         }
     }
@@ -400,7 +400,7 @@ impl Run {
         if !cells.is_empty() {
             self.records.push(RunRecord::Added(cells.clone()));
             self.queue.note_added(cells.len());
-            for cells in judge::retest::pack(cells) {
+            for cells in judge::pack(cells) {
                 self.queue.add_first(cells);
             }
         }
