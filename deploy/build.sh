@@ -11,8 +11,9 @@ mkdir -p "$out"
 
 # --target keeps the flag away from build scripts and procedural macros.
 RUSTFLAGS='-C target-feature=+crt-static' cargo build --locked --release --target "$target" \
-    --target-dir target/static -p railmesh --no-default-features --bin railmesh
-cargo build --locked --release --target-dir target/worker -p railmesh --bin railmesh-worker
+    --target-dir target/static -p railmesh --no-default-features --features control --bin railmesh
+cargo build --locked --release --target-dir target/worker -p railmesh --no-default-features --features worker \
+    --bin railmesh-worker
 cp "target/static/$target/release/railmesh" "$out/railmesh"
 cp target/worker/release/railmesh-worker "$out/railmesh-worker"
 
@@ -21,9 +22,13 @@ if ldd "$out/railmesh" 2>&1 | grep -q '=>'; then
     echo "error: $out/railmesh is not static" >&2
     exit 1
 fi
-features="$(cargo tree --locked -p railmesh --no-default-features --edges features -i transport)"
-if grep -q 'transport feature "data"' <<<"$features"; then
+links() { cargo tree --locked -p railmesh --no-default-features --features "$1" --edges features -i transport; }
+if links control | grep -q 'transport feature "data"'; then
     echo "error: the control-only agent links the data plane" >&2
+    exit 1
+fi
+if links worker | grep -q 'transport feature "control"'; then
+    echo "error: the worker links the control mesh" >&2
     exit 1
 fi
 if ! ldd "$out/railmesh-worker" | grep -q 'libc.so'; then

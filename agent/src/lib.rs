@@ -8,15 +8,23 @@
 //! Decisions are made in `bench-core` and `coordinator`, which are pure; this crate waits, feeds and executes.
 
 pub mod build_id;
+#[cfg(feature = "control")]
 pub mod cli;
+#[cfg(feature = "control")]
 pub mod client;
 pub mod cpus;
+#[cfg(feature = "control")]
 pub mod demo;
+#[cfg(feature = "control")]
 pub mod electors;
+#[cfg(feature = "control")]
 pub mod inventory;
+#[cfg(feature = "control")]
 pub mod node;
+#[cfg(feature = "control")]
 pub mod output;
 pub mod pipe;
+#[cfg(feature = "control")]
 mod runtime;
 pub mod supervise;
 #[cfg(feature = "worker")]
