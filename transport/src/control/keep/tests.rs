@@ -113,7 +113,8 @@ async fn an_owner_that_does_not_read_loses_failed_tries_only() {
     let (elector, stranger) = (agent("e", 1, &key), agent("stranger", 2, &key));
     let policy = BackoffPolicy::new(Duration::from_millis(1), Duration::from_millis(2)).unwrap();
     let mut kept = KeptConnection::start(stranger.mesh.clone(), elector.addr, None, policy);
-    sleep(SECOND).await;
+    eventually(|| kept.events.len() == EVENT_DEPTH).await;
+    sleep(SECOND / 10).await;
     assert_eq!(kept.events.len(), EVENT_DEPTH);
     assert!(matches!(next(&mut kept).await, LinkEvent::Failed { .. }));
 }

@@ -96,7 +96,7 @@ async fn a_closed_connection_is_dialed_again_and_a_failed_dial_is_not_remembered
     let cache = cache(&a, 8);
     let first = cache.get(&node("b"), b.addr).await.unwrap();
     first.close("test");
-    first.closed().await;
+    ended(&first).await;
     assert!(answers(&cache.get(&node("b"), b.addr).await.unwrap()).await);
     let wrong = cache.get(&node("c"), b.addr).await.unwrap_err();
     assert!(matches!(wrong, DialError::OtherNode { .. }), "{wrong}");

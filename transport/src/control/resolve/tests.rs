@@ -172,7 +172,6 @@ async fn a_name_that_is_not_there_and_a_server_that_is_silent_are_told_apart() {
     assert!(error.to_string().contains(&addr.to_string()), "{error}");
 }
 
-// Nothing may be remembered from the time before the name appeared.
 #[tokio::test]
 async fn a_name_that_appears_later_is_found_before_the_deadline() {
     let zone = Zone::serve(&[]).await;
@@ -193,12 +192,25 @@ async fn a_name_that_appears_later_is_found_before_the_deadline() {
 async fn waiting_for_a_name_ends_at_the_deadline_with_the_last_answer() {
     let zone = Zone::serve(&[]).await;
     let began = Instant::now();
-    let wait = Duration::from_millis(200);
+    let wait = Duration::from_secs(1);
     let error = zone
         .resolver(&[])
         .lookup_until("mesh.example", wait, wait / 10)
         .await
         .unwrap_err();
     assert!(matches!(error, ResolveError::NotFound { .. }), "{error}");
-    assert!(began.elapsed() < 5 * wait);
+    assert!(began.elapsed() < 10 * wait);
+}
+
+// A pod that was replaced has another address before the old answer's time to live (30 s here) is over.
+#[tokio::test]
+async fn a_changed_address_is_seen_at_once() {
+    let zone = Zone::serve(&[("mesh.example", vec![a(1)])]).await;
+    let resolver = zone.resolver(&[]);
+    assert_eq!(resolver.lookup("mesh.example").await, Ok(vec![ip("10.0.0.1")]));
+    zone.records
+        .lock()
+        .unwrap()
+        .insert("mesh.example".to_owned(), vec![a(2)]);
+    assert_eq!(resolver.lookup("mesh.example").await, Ok(vec![ip("10.0.0.2")]));
 }

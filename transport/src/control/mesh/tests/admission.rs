@@ -225,10 +225,17 @@ async fn one_socket_on_the_unspecified_address_serves_both_families() {
 #[tokio::test]
 async fn sixty_four_dials_at_once_all_succeed_on_one_thread() {
     let key = MeshKey::generate().unwrap();
-    let a = agent("a", 1, &key);
+    // A busy machine takes seconds for them on one thread.
+    let patient = |role| {
+        let mut config = config(role, Some(&key));
+        config.limits.handshake = 3 * PATIENCE;
+        config.limits.hello = 3 * PATIENCE;
+        config
+    };
+    let a = start(patient(role("a", 1)));
     let dials: Vec<_> = (0..64)
         .map(|_| {
-            let (client, addr) = (client(&key), a.addr);
+            let (client, addr) = (start(patient(Role::Client)).mesh, a.addr);
             tokio::spawn(async move {
                 let connection = client.dial(addr, None).await.unwrap();
                 assert!(answers(&connection).await);

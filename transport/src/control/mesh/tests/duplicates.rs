@@ -100,7 +100,7 @@ async fn the_same_process_coming_in_again_replaces_its_connection_at_once() {
     let relay = Relay::to(elector.addr).await;
     let old = first.mesh.dial(relay.addr, None).await.unwrap();
     let new = first.mesh.dial(elector.addr, None).await.unwrap();
-    assert!(old.closed().await.contains("connected anew"));
+    assert!(ended(&old).await.contains("connected anew"));
     assert!(answers(&new).await);
     assert!(elector.service.losses(1).await[0].contains("connected anew"));
 }

@@ -13,7 +13,7 @@ use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
 use crate::control::identity::{AGENT_SERVER_NAME, Holder, Identity, MeshKey};
-use crate::control::mesh::{Connection, Limits, Mesh, MeshConfig, NoService, Peer, Service, tls};
+use crate::control::mesh::{Connection, Limits, Mesh, MeshConfig, Peer, Service, tls};
 use crate::control::wire::{self, FrameKind};
 
 pub(crate) const BUILD: BuildHash = BuildHash([7; 16]);
@@ -72,10 +72,6 @@ pub(crate) fn start(config: MeshConfig) -> Agent {
     let mesh = Mesh::bind(config, Arc::clone(&service) as Arc<dyn Service>).unwrap();
     let addr = mesh.local_addr().unwrap();
     Agent { mesh, addr, service }
-}
-
-pub(crate) fn client(key: &MeshKey) -> Mesh {
-    Mesh::bind(config(Role::Client, Some(key)), Arc::new(NoService)).unwrap()
 }
 
 /// Whether a connection still carries a question and its answer.
@@ -143,6 +139,13 @@ impl Service for Recorder {
     }
 }
 
+/// Why a connection was closed, which it has to be soon.
+pub(crate) async fn ended(connection: &Connection) -> String {
+    timeout(PATIENCE, connection.closed())
+        .await
+        .expect("it is closed in time")
+}
+
 pub(crate) async fn eventually(mut condition: impl FnMut() -> bool) {
     let waiting = async {
         while !condition() {
@@ -169,11 +172,8 @@ impl Raw {
     pub(crate) async fn with(addr: SocketAddr, crypto: quinn::crypto::rustls::QuicClientConfig) -> Self {
         let endpoint = quinn::Endpoint::client("127.0.0.1:0".parse().unwrap()).unwrap();
         let config = quinn::ClientConfig::new(Arc::new(crypto));
-        let quic = endpoint
-            .connect_with(config, addr, AGENT_SERVER_NAME)
-            .unwrap()
-            .await
-            .unwrap();
+        let quic = endpoint.connect_with(config, addr, AGENT_SERVER_NAME).unwrap();
+        let quic = timeout(PATIENCE, quic).await.unwrap().unwrap();
         Self {
             _endpoint: endpoint,
             quic,
