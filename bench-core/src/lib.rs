@@ -18,5 +18,6 @@ pub mod message;
 pub mod node;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod time;
 pub mod units;
