@@ -19,6 +19,7 @@ pub mod message;
 pub mod node;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod roster;
 pub mod schedule;
 pub mod time;

@@ -167,10 +167,6 @@ fn how_far(sink: &RunSink, status: &RunStatus) -> Followed {
 
 /// The schedule as people see it before it starts.
 fn announce(start: &RunStart) -> String {
-    let rails = start.nodes.iter().find_map(|node| match node {
-        NodePresence::Present(inventory) => Some(inventory.rails.len() as u16),
-        NodePresence::Absent { .. } => None,
-    });
     let absent: Vec<String> = start
         .roster
         .iter()
@@ -180,7 +176,7 @@ fn announce(start: &RunStart) -> String {
             NodePresence::Present(_) => None,
         })
         .collect();
-    let schedule = Schedule::compile(&start.plan, start.roster.len() as u16, rails.unwrap_or(0));
+    let schedule = Schedule::of_run(start);
     let schedule = schedule.map_or_else(
         |error| error.to_string(),
         |schedule| schedule.describe(&start.plan),

@@ -57,10 +57,10 @@ pub enum Symptom {
 }
 
 /// The populations of a run by test case.
-pub(super) type Populations = BTreeMap<CaseIndex, Result<Population, NoPopulation>>;
+type Populations = BTreeMap<CaseIndex, Result<Population, NoPopulation>>;
 
-/// Every cell with its word, planned ones first, and the populations that they were held against.
-pub(super) fn judge<'a>(view: &'a RunView<'_>) -> (Vec<CellVerdict<'a>>, Populations) {
+/// Every cell with its word, planned ones first.
+pub(super) fn judge<'a>(view: &'a RunView<'_>) -> Vec<CellVerdict<'a>> {
     let concurrency = concurrency::assess(view);
     let mut verdicts: Vec<CellVerdict<'a>> = view
         .cells()
@@ -73,7 +73,7 @@ pub(super) fn judge<'a>(view: &'a RunView<'_>) -> (Vec<CellVerdict<'a>>, Populat
     for verdict in &mut verdicts {
         hold(view, verdict, &populations);
     }
-    (verdicts, populations)
+    verdicts
 }
 
 /// The cell before its figure is held against limits: `not_judged` where there is a figure to judge.

@@ -33,9 +33,10 @@ pub use concurrency::{Concurrency, NotCounted};
 pub use figure::{BandwidthFigure, Figure, LatencyFigure};
 pub use finding::{Certainty, Finding, FindingKind};
 pub use gate::{Limit, LimitOutcome, LimitSource};
+pub(crate) use population::median;
 pub use population::{NoPopulation, Population};
 pub use retest::{pack, retests};
-pub use source::{CellSource, Coverage};
+pub use source::{CellSource, Coverage, NoCells};
 pub use status::{CellStatus, RunVerdict};
 pub use view::{JudgeError, Load, PlacedLoss, RunView};
 
@@ -54,7 +55,7 @@ pub struct Judgement<'a> {
 
 /// Judges a run, or as much of it as the records hold.
 pub fn judge<'a>(view: &'a RunView<'_>) -> Judgement<'a> {
-    let (mut cells, _populations) = cells::judge(view);
+    let mut cells = cells::judge(view);
     let mut findings = settle::settle(view, &mut cells);
     findings.extend(blame::findings(view, &cells));
     findings.extend(verdict::findings(view, &cells));

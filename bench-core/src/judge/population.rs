@@ -119,7 +119,7 @@ impl fmt::Display for NoPopulation {
 }
 
 /// The middle of sorted values; of two middle values the better one. `None` without a value.
-pub(super) fn median(sorted: &[f64], spread: Spread) -> Option<f64> {
+pub(crate) fn median(sorted: &[f64], spread: Spread) -> Option<f64> {
     let middle = match spread {
         Spread::Bandwidth => sorted.len() / 2,
         Spread::Latency => sorted.len().saturating_sub(1) / 2,

@@ -19,6 +19,31 @@ pub trait CellSource {
     fn coverage(&self) -> Coverage;
 }
 
+/// No cells: a run that ended before it could be scheduled.
+#[derive(Clone, Copy, Debug)]
+pub struct NoCells;
+
+impl CellSource for NoCells {
+    fn cell(&self, _id: CellId) -> Option<Cell> {
+        None
+    }
+
+    fn cells(&self) -> u32 {
+        0
+    }
+
+    fn rounds(&self) -> u32 {
+        0
+    }
+
+    fn coverage(&self) -> Coverage {
+        Coverage {
+            planned_pairs: 0,
+            possible_pairs: 0,
+        }
+    }
+}
+
 /// How much of what could be measured is planned: less than all where a budget samples matchings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coverage {

@@ -81,7 +81,7 @@ impl Fabric {
             duplex: Duplex::OneWay,
             rail_mode: RailMode::Serial,
             rails: None,
-            budget: None,
+            budget: crate::plan::Budget::Off,
             seed: self.seed,
             gates: self.gates,
             retest: Retest::Suspects,

@@ -101,7 +101,13 @@ fn a_sound_fabric_raises_no_alarm_in_a_thousand_seeds() {
     for seed in 0..1_000_u64 {
         let (nodes, rails) = (2 + (seed % 15) as u16, 1 + (seed / 15 % 8) as u16);
         let fabric = Fabric::new(nodes, rails, seed);
-        let (parts, verdict) = named(&fabric);
+        let records = fabric.records();
+        let view = RunView::new(&records, &fabric).expect("a run of this fabric");
+        let first = judge(&view);
+        let (parts, verdict) = match first.verdict {
+            RunVerdict::Fail => named(&fabric),
+            RunVerdict::Pass | RunVerdict::Incomplete | RunVerdict::NotJudged => (vec![], first.verdict),
+        };
         let expected = if fabric.cells() >= 6 {
             RunVerdict::Pass
         } else {

@@ -8,7 +8,6 @@ use super::source::{CellSource, Coverage};
 use crate::cell::Cell;
 use crate::ids::{CellId, NodeId, NodeIndex, RailId, RoundId};
 use crate::journal::{Merged, merge};
-use crate::measure::Histogram;
 use crate::node::{NodeInventory, RailEndpoint};
 use crate::plan::{Duplex, Pattern, RailMode, TestCase};
 use crate::record::{Loss, NodePresence, Note, Observation, RoundRecord, RunEnd, RunRecord, RunStart};
@@ -106,7 +105,12 @@ impl<'a> RunView<'a> {
     fn sort(&mut self, records: &'a [RunRecord]) {
         let added = records.iter().flat_map(|record| match record {
             RunRecord::Added(cells) => cells.as_slice(),
-            _ => &[],
+            RunRecord::Started(_)
+            | RunRecord::Round(_)
+            | RunRecord::Observed(_)
+            | RunRecord::Lost(_)
+            | RunRecord::Note(_)
+            | RunRecord::Ended(_) => &[],
         });
         let mut seen = BTreeMap::new();
         for cell in added {
@@ -218,13 +222,6 @@ impl<'a> RunView<'a> {
         } else {
             Load::Alone
         }
-    }
-
-    /// The histogram of all `parts`; percentiles are never averaged.
-    pub fn merged_histogram<'h>(parts: impl Iterator<Item = &'h Histogram>) -> Histogram {
-        let mut whole = Histogram::new();
-        parts.for_each(|part| whole.merge(part));
-        whole
     }
 }
 

@@ -10,6 +10,7 @@ use super::steps::Steps;
 use super::{Round, Schedule};
 use crate::ids::RailId;
 use crate::plan::{Pattern, Plan, RailMode, TestCase};
+use crate::record::{NodePresence, RunStart};
 
 impl Schedule {
     /// The schedule of `plan` for a roster of `nodes` nodes with `rails` rails each.
@@ -50,6 +51,18 @@ impl Schedule {
         };
         schedule.check_numbers()?;
         Ok(schedule)
+    }
+
+    /// The schedule of a run: its plan over its roster, with the rails of the first present node.
+    ///
+    /// # Errors
+    /// [`ScheduleError`], also if no node is present and so no rail is known.
+    pub fn of_run(start: &RunStart) -> Result<Self, ScheduleError> {
+        let rails = start.nodes.iter().find_map(|node| match node {
+            NodePresence::Present(inventory) => Some(inventory.rails.len() as u16),
+            NodePresence::Absent { .. } => None,
+        });
+        Self::compile(&start.plan, start.roster.len() as u16, rails.unwrap_or(0))
     }
 
     /// After this, no product of counts overflows.

@@ -97,13 +97,18 @@ fn point(
 }
 
 fn slow_mark(cell: &CellVerdict<'_>, goodness: Option<f64>, spread: Spread) -> Option<Mark> {
-    match (cell.status, cell.symptom) {
-        (CellStatus::Fail, Some(Symptom::Slow)) => Some(Mark::Faulty),
-        (CellStatus::Pass | CellStatus::NotJudged, _) => {
+    match cell.status {
+        CellStatus::Fail if cell.symptom == Some(Symptom::Slow) => Some(Mark::Faulty),
+        CellStatus::Pass | CellStatus::NotJudged => {
             let sound = goodness? >= sound_from(cell, spread);
             Some(if sound { Mark::Sound } else { Mark::Grey })
         }
-        _ => None,
+        CellStatus::Fail
+        | CellStatus::Crash
+        | CellStatus::Timeout
+        | CellStatus::Skip
+        | CellStatus::NotTested
+        | CellStatus::Invalid => None,
     }
 }
 
