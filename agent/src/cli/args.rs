@@ -32,10 +32,13 @@ pub enum Command {
     /// Run this node's agent until it is stopped.
     Agent(Box<AgentArgs>),
     /// Measure: submit a plan to any agent, show its progress and the report. Exit code = verdict.
+    #[command(after_help = EXIT_CODES)]
     Sweep(Box<SweepArgs>),
-    /// Follow a run that is on, or show one that is over.
+    /// Follow a run that is on, or show one that is over. Exit code = verdict.
+    #[command(after_help = EXIT_CODES)]
     Attach(AttachArgs),
-    /// Fetch the results of a run as far as it is, without waiting.
+    /// Fetch the results of a run as far as it is, without waiting. Exit code = verdict so far.
+    #[command(after_help = EXIT_CODES)]
     Results(AttachArgs),
     /// Stop a run. What was measured stays.
     Cancel(CancelArgs),
@@ -43,7 +46,8 @@ pub enum Command {
     Status(ConnectArgs),
     /// Draw a report again from a result.json.
     Report(ReportArgs),
-    /// Form a real mesh of agent processes on loopback addresses and sweep it.
+    /// Form a real mesh of agent processes on loopback addresses and sweep it. Exit code = verdict.
+    #[command(after_help = EXIT_CODES)]
     Demo(Box<DemoArgs>),
     /// The process that measures; started by the agent.
     #[command(hide = true, disable_help_flag = true)]
@@ -64,7 +68,8 @@ pub struct KeygenArgs {
 /// `agent`
 #[derive(Debug, Args)]
 pub struct AgentArgs {
-    /// The roster, the same on every node: names, addresses, ranges, such as gpu-[001-064]:7777 or n1=10.0.0.1,n2=10.0.0.2.
+    /// The roster, the same on every node: names, addresses, ranges, such as gpu-[001-064] or n[1-4]=10.0.0.[11-14]:7777.
+    /// Default port: 7777.
     #[arg(long, value_name = "LIST", required_unless_present_any = ["hostfile", "service"])]
     pub peers: Option<String>,
     /// The roster from a file: one peer a line, # begins a comment.
@@ -83,7 +88,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "ADDR:PORT", requires = "service")]
     pub dns: Option<SocketAddr>,
     /// This node's name in the roster. Default: the host name, or the entry with one of this node's addresses.
-    #[arg(long)]
+    #[arg(long, value_name = "NODE")]
     pub name: Option<NodeId>,
     /// The mesh key (see keygen). Without one only loopback addresses are served.
     #[arg(long, env = "RAILMESH_KEY", value_name = "FILE")]
@@ -117,7 +122,7 @@ pub struct AgentArgs {
 /// Where to find an agent.
 #[derive(Clone, Debug, Args)]
 pub struct ConnectArgs {
-    /// Any agent of the mesh.
+    /// Any agent of the mesh (UDP).
     #[arg(
         long,
         env = "RAILMESH_CONNECT",
@@ -125,7 +130,7 @@ pub struct ConnectArgs {
         default_value = "127.0.0.1:7777"
     )]
     pub connect: String,
-    /// The mesh key.
+    /// The mesh key, as the agents have it.
     #[arg(long, env = "RAILMESH_KEY", value_name = "FILE")]
     pub key: Option<PathBuf>,
 }
@@ -136,31 +141,31 @@ pub struct PlanArgs {
     /// A plan file (TOML). Flags override it.
     #[arg(value_name = "PLAN.toml")]
     pub plan: Option<PathBuf>,
-    /// Tests: tcp_bw, tcp_lat.
+    /// Tests: tcp_bw, tcp_lat. Default: both.
     #[arg(short = 't', long, value_name = "LIST", value_delimiter = ',')]
     pub test: Vec<String>,
-    /// Message sizes of bandwidth tests: 64K, 64K,1M or 64K:8M (doubling).
+    /// Message sizes of bandwidth tests: 64K, 64K,1M or 64K:8M (doubling); suffixes are binary. Default: 128K.
     #[arg(short, long, value_name = "SIZES")]
     pub size: Option<String>,
-    /// Message sizes of latency tests.
+    /// Message sizes of latency tests, bytes. Default: 64.
     #[arg(long, value_name = "SIZES")]
     pub latency_size: Option<String>,
-    /// Length of the measured window.
+    /// Length of the measured window, such as 2s or 500ms; a bare number is seconds. Default: 2s; demo 500ms.
     #[arg(short = 'D', long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Duration>,
-    /// Traffic before the window that is not counted.
+    /// Traffic before the window that is not counted. Default: 200ms; demo 100ms.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub warmup: Option<Duration>,
-    /// Connections of a bandwidth cell (perftest's queue pairs).
+    /// TCP connections of a bandwidth cell (in place of perftest's queue pairs). Default: 1.
     #[arg(short, long = "qp", alias = "streams", value_name = "N")]
     pub qp: Option<u16>,
-    /// Both directions of a pair at once.
+    /// Both directions of a pair at once; each is a cell with a figure of its own (perftest's -b adds them up).
     #[arg(short, long)]
     pub bidirectional: bool,
-    /// Who measures with whom.
+    /// Who measures with whom. Default: pairs.
     #[arg(long, value_enum, value_name = "PATTERN")]
     pub pattern: Option<PatternArg>,
-    /// Rails one after the other or all at once.
+    /// Rails one after the other or all at once. Default: serial.
     #[arg(long, value_enum, value_name = "MODE")]
     pub rail_mode: Option<RailModeArg>,
     /// Only these rails: 0,2 or r0,r2.
@@ -169,10 +174,10 @@ pub struct PlanArgs {
     /// Spin instead of sleeping while waiting for data.
     #[arg(long)]
     pub spin: bool,
-    /// Check received data.
+    /// Compare received data with what was sent.
     #[arg(long)]
     pub verify: bool,
-    /// Cap each cell's rate, such as 10G.
+    /// Cap each bandwidth cell's rate, such as 10G (bits a second, suffixes are decimal).
     #[arg(long, value_name = "RATE")]
     pub rate_limit: Option<BitsPerSecond>,
     /// Sample the pairs so that measuring takes about this long; "off" measures every pair. Default: 10m above 32 nodes.
@@ -198,7 +203,7 @@ pub struct PlanArgs {
 /// Where results go.
 #[derive(Clone, Debug, Args)]
 pub struct OutputArgs {
-    /// Run folder. Default: railmesh-runs/RUN.
+    /// Run folder. Default: railmesh-runs/RUN for sweep and demo, none for attach and results.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print result.json on stdout and nothing else there.
@@ -266,7 +271,7 @@ pub struct DemoArgs {
     #[command(flatten)]
     pub plan: PlanArgs,
     /// How many agents.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=250))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=250))]
     pub nodes: u8,
     /// Rails of each node.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
@@ -274,7 +279,7 @@ pub struct DemoArgs {
     /// A fault to find: slow=n2:r1 (a tenth of the rate), absent=n3 (never started), kill=n3 (killed in a round), stop=n3 (frozen in a round).
     #[arg(long, value_name = "FAULT")]
     pub fault: Vec<String>,
-    /// Line rate to pretend: loopback has none. "off" sends as fast as the processor can.
+    /// Line rate to pretend, since loopback has none; --rate-limit overrides it. "off" sends as fast as the processor can.
     #[arg(long, value_name = "RATE", default_value = "1G")]
     pub rate: String,
     /// Where results go.
