@@ -37,7 +37,7 @@ impl From<Exit> for ExitCode {
 
 /// An error with the exit code that it means.
 #[derive(Debug, Error)]
-#[error("{source:#}")]
+#[error("{}", told_once(source))]
 pub struct ExitError {
     /// The code.
     pub exit: Exit,
@@ -60,5 +60,40 @@ impl ExitError {
             exit: Exit::NotMeasured,
             source: source.into(),
         }
+    }
+}
+
+/// The error and its causes, without those that the text before them quotes already.
+fn told_once(error: &anyhow::Error) -> String {
+    error.chain().skip(1).fold(error.to_string(), |text, cause| {
+        let cause = cause.to_string();
+        if text.contains(&cause) {
+            text
+        } else {
+            format!("{text}: {cause}")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Error)]
+    #[error("nobody answers")]
+    struct Cause;
+
+    #[derive(Debug, Error)]
+    #[error("no agent at n1: {source}")]
+    struct Quoting {
+        source: Cause,
+    }
+
+    #[test]
+    fn a_cause_that_is_quoted_is_not_told_again() {
+        let quoted = ExitError::not_measured(Quoting { source: Cause });
+        assert_eq!(quoted.to_string(), "no agent at n1: nobody answers");
+        let added = ExitError::usage(anyhow::Error::from(Cause).context("the demo cannot start"));
+        assert_eq!(added.to_string(), "the demo cannot start: nobody answers");
     }
 }

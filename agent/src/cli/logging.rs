@@ -1,6 +1,6 @@
-//! Logs: one line an event, on stderr.
+//! Logs: one line an event, on stderr; coloured on a terminal only, and not where NO_COLOR is set.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 
 use tracing::level_filters::LevelFilter;
 
@@ -10,6 +10,9 @@ pub(crate) fn to_stderr(least: LevelFilter, verbose: u8) {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(io::stderr)
+        .with_ansi(
+            io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        )
         .with_target(false)
         .init();
 }
