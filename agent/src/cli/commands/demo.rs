@@ -1,7 +1,7 @@
 //! `railmesh demo`: a real mesh of agent processes on loopback addresses, a sweep over it, and its report.
 //!
 //! The agents are this file started again, with a mesh key made for the demo; nothing is simulated but the line rate,
-//! which loopback does not have: each cell is paced by the kernel.
+//! which loopback does not have: the sender of each bandwidth cell is paced.
 
 use std::time::{Duration, Instant};
 
