@@ -1,1 +1,2 @@
+//! Integration scenarios over the whole product; one module each.
 
