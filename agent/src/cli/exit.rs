@@ -62,3 +62,9 @@ impl ExitError {
         }
     }
 }
+
+impl From<std::io::Error> for ExitError {
+    fn from(error: std::io::Error) -> Self {
+        Self::not_measured(error)
+    }
+}
