@@ -1,22 +1,20 @@
 //! The process's runtime: one thread, signals and random numbers.
 
 use std::future::Future;
+use std::io;
 
 use bench_core::ids::{BootId, RunId};
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::ExitError;
-
 /// Runs `task` on a current-thread runtime.
 ///
 /// # Errors
-/// The task's own, or exit code 3 where the kernel gives no event queue.
-pub(crate) fn block_on<T>(task: impl Future<Output = Result<T, ExitError>>) -> Result<T, ExitError> {
+/// The task's own, or the kernel's refusal of an event queue.
+pub(crate) fn block_on<T, E: From<io::Error>>(task: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(ExitError::not_measured)?;
+        .build()?;
     runtime.block_on(task)
 }
 
@@ -33,11 +31,11 @@ pub(crate) async fn interrupted() {
 }
 
 /// Has the kernel end this process when its parent thread ends; ends it now if that has happened already.
-pub(crate) fn die_with_parent() -> std::io::Result<()> {
+pub(crate) fn die_with_parent() -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
     match rustix::process::getppid() {
         Some(parent) if !parent.is_init() => Ok(()),
-        Some(_) | None => Err(std::io::Error::other("the parent process is gone")),
+        Some(_) | None => Err(io::Error::other("the parent process is gone")),
     }
 }
 

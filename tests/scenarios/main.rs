@@ -1,1 +1,1 @@
-
+//! Integration scenarios over the whole product; one module each.

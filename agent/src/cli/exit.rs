@@ -63,6 +63,12 @@ impl ExitError {
     }
 }
 
+impl From<std::io::Error> for ExitError {
+    fn from(error: std::io::Error) -> Self {
+        Self::not_measured(error)
+    }
+}
+
 /// The error and its causes, without those that the text before them quotes already.
 fn told_once(error: &anyhow::Error) -> String {
     error.chain().skip(1).fold(error.to_string(), |text, cause| {

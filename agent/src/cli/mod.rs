@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod exit;
+mod following;
 mod logging;
 mod plan_flags;
 mod roster;

@@ -1,3 +1,5 @@
+//! The modelled fabric: what its faults do, and that a seed decides everything.
+
 use super::*;
 
 fn spec(faults: Vec<Fault>) -> FabricSpec {

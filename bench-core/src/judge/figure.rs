@@ -239,11 +239,19 @@ fn bytes_disagree(case: &TestCase, sent: &BandwidthSample, received: &BandwidthS
     })
 }
 
-/// Beside the 1 %, the two windows may lie apart by the clock errors, and one exchange may be under way at each edge.
+/// Beside the 1 %, the two windows may lie apart by the clock errors, at both edges, where exchanges may be as fast as
+/// the fastest; and one exchange may be under way at each edge.
 fn exchanges_disagree(sample: &LatencySample, answered: u64, clock_error_ns: u64) -> Option<Doubt> {
     let timed = sample.histogram.len();
-    let apart = clock_error_ns as f64 / (sample.window.length().as_nanos() as f64).max(1.0);
-    let allowed = (timed.max(answered) as f64 * (AGREEMENT_SHARE + apart)) as u64 + 2;
+    let fastest_ns = sample
+        .histogram
+        .percentiles()
+        .map_or(1, |points| match sample.share {
+            RttShare::Half => 2 * points.min_ns,
+            RttShare::Full => points.min_ns,
+        });
+    let at_edges = 2 * (clock_error_ns / fastest_ns.max(1) + 1);
+    let allowed = (timed.max(answered) as f64 * AGREEMENT_SHARE) as u64 + at_edges;
     (timed.abs_diff(answered) > allowed).then_some(Doubt::EndsDisagree {
         source: timed,
         destination: answered,
@@ -258,3 +266,36 @@ const AGREEMENT_SHARE: f64 = 0.01;
 /// Bytes that one TCP stream may hold between the two counts: the largest send buffer (tcp_wmem, 4 MiB) and receive
 /// buffer (tcp_rmem, 6 MiB) that Linux grows to by default. No buffer size is set by us, so the kernel's bound holds.
 const IN_FLIGHT_BYTES_PER_STREAM: u64 = 10 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Window;
+    use crate::time::Mono;
+
+    fn sample(exchanges: u64) -> LatencySample {
+        let mut histogram = Histogram::new();
+        (0..exchanges).for_each(|_| histogram.record(10_000));
+        LatencySample {
+            window: Window::new(Mono::from_nanos(0), std::time::Duration::from_millis(500)),
+            histogram,
+            share: RttShare::Half,
+            check: DataCheck::Unchecked,
+        }
+    }
+
+    #[test]
+    fn counts_may_differ_by_what_the_fastest_exchanges_fit_into_the_clock_error() {
+        // Round trips of 20 us: 1 ms of clock error holds 50 of them at each edge, and one more is under way.
+        let allowed = 2_000 / 100 + 2 * 51;
+        assert_eq!(
+            exchanges_disagree(&sample(2_000), 2_000 - allowed, 1_000_000),
+            None
+        );
+        let doubt = exchanges_disagree(&sample(2_000), 2_000 - allowed - 1, 1_000_000);
+        assert!(
+            matches!(doubt, Some(Doubt::EndsDisagree { allowed: told, .. }) if told == allowed),
+            "{doubt:?}"
+        );
+    }
+}

@@ -10,7 +10,7 @@ use super::status::CellStatus;
 use super::view::RunView;
 use crate::cell::{Cell, Purpose};
 use crate::ids::{CaseIndex, CellId, NodeIndex, RailId};
-use crate::plan::Retest;
+use crate::plan::{Pattern, Retest};
 
 /// The cells to measure again, numbered from `next` on: none if the plan wants none, or once there are some.
 ///
@@ -93,6 +93,10 @@ struct Suspect {
 }
 
 fn repairs(view: &RunView<'_>, cells: &[CellVerdict<'_>], failing: &[&CellVerdict<'_>]) -> Vec<Cell> {
+    // A loopback cell has no partner, and one with a partner is not comparable with it.
+    if view.start.plan.pattern == Pattern::Loopback {
+        return Vec::new();
+    }
     let parts = blame::suspects(view, cells, Symptom::Slow);
     let mut ranked: Vec<(usize, Part)> = parts
         .keys()

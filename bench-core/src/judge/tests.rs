@@ -614,6 +614,71 @@ fn a_cell_that_is_slow_under_load_is_not_cleared_by_a_retest_alone() {
 }
 
 #[test]
+fn a_slow_loopback_names_its_node_and_asks_no_other_node() {
+    let mut fabric = Fabric::new(8, 1, 3);
+    fabric.pattern = Pattern::Loopback;
+    let mut records = fabric.records();
+    let own = Loopbacks(8);
+    records.retain(|record| !matches!(record, RunRecord::Observed(_)));
+    let end = records.len() - 1;
+    let seen = (0..8).flat_map(|id| {
+        let cell = own.cell(CellId(id)).expect("planned");
+        fabric.observe(&cell, RoundId(0)).map(RunRecord::Observed)
+    });
+    records.splice(end..end, seen);
+    for end in [End::Source, End::Destination] {
+        change(&mut records, CellId(5), end, |seen| sample(seen).bytes /= 3);
+    }
+    let view = RunView::new(&records, &own).expect("a run");
+    let judgement = judge(&view);
+    assert_eq!(judgement.findings[0].part, Some(node(5, on(0), Side::Both)));
+    assert!(
+        judgement
+            .findings
+            .iter()
+            .any(|f| f.text.contains("nothing of the fabric"))
+    );
+    let added = retests(&view, &judgement, CellId(8));
+    assert_eq!(added.len(), 2);
+    assert!(
+        added
+            .iter()
+            .all(|cell| cell.purpose == Purpose::Retest { of: CellId(5) })
+    );
+}
+
+/// One loopback cell for each node.
+struct Loopbacks(u16);
+
+impl CellSource for Loopbacks {
+    fn cell(&self, id: CellId) -> Option<Cell> {
+        (id.0 < self.cells()).then_some(Cell {
+            id,
+            case: CaseIndex(0),
+            rail: RailId(0),
+            src: NodeIndex(id.0 as u16),
+            dst: NodeIndex(id.0 as u16),
+            purpose: Purpose::Plan,
+        })
+    }
+
+    fn cells(&self) -> u32 {
+        u32::from(self.0)
+    }
+
+    fn rounds(&self) -> u32 {
+        1
+    }
+
+    fn coverage(&self) -> Coverage {
+        Coverage {
+            planned_pairs: 0,
+            possible_pairs: 0,
+        }
+    }
+}
+
+#[test]
 fn records_without_a_start_or_of_another_plan_are_refused() {
     let fabric = Fabric::new(4, 1, 1);
     let records = fabric.records();

@@ -216,7 +216,9 @@ impl<'a> RunView<'a> {
             Pattern::Shift | Pattern::AllToAll | Pattern::Incast | Pattern::Outcast => true,
             Pattern::Pairs | Pattern::Loopback => false,
         };
-        let shared_node = plan.rail_mode == RailMode::Parallel || plan.duplex == Duplex::Both;
+        let several_rails = self.planned.iter().any(|cell| cell.rail != self.planned[0].rail);
+        let shared_rails = plan.rail_mode == RailMode::Parallel && several_rails;
+        let shared_node = shared_rails || plan.duplex == Duplex::Both;
         if shared_pattern || shared_node {
             Load::Concurrent
         } else {

@@ -24,7 +24,7 @@ pub struct TestCase {
     pub warmup: Duration,
     /// Whether received data is compared with what was sent.
     pub verify: Verify,
-    /// Upper bound on the rate of a whole cell, kept by a schedule in the sender; `None` sends as fast as it goes.
+    /// Upper bound on the rate of a whole cell, kept by pacing at the source; `None` sends as fast as it goes.
     pub rate_limit: Option<BitsPerSecond>,
 }
 

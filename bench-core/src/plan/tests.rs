@@ -317,6 +317,50 @@ fn flags_win_over_the_file_and_over_its_test_tables() {
 }
 
 #[test]
+fn every_flag_that_is_set_wins_and_every_other_leaves_the_file_as_it_is() {
+    let whole = |n: u16, word: [&str; 6]| {
+        let [wait, verify, pattern, duplex, rail_mode, retest] = word;
+        PlanSpec::from_toml(&format!(
+            r#"
+            tests = ["tcp_bw"]
+            sizes = {n}
+            latency_sizes = {n}
+            streams = {n}
+            wait = "{wait}"
+            duration = {n}
+            warmup = {n}
+            verify = "{verify}"
+            rate_limit = {n}
+            pattern = "{pattern}"
+            duplex = "{duplex}"
+            rail_mode = "{rail_mode}"
+            rails = [{n}]
+            budget = {n}
+            seed = {n}
+            retest = "{retest}"
+            prepare_timeout = {n}
+            gates.min_bandwidth = {n}
+            gates.max_latency = {n}
+            gates.min_line_rate_share = {n}.0
+            gates.population.bandwidth_floor = {n}.0
+            gates.population.latency_floor = {n}.0
+            gates.population.deviations = {n}.0
+            gates.population.min_cells = {n}
+            "#
+        ))
+        .expect("every key")
+    };
+    let file = whole(1, ["blocking", "off", "pairs", "one_way", "serial", "never"]);
+    let flags = whole(
+        2,
+        ["spinning", "sampled", "shift", "both", "parallel", "suspects"],
+    );
+    assert_eq!(file.clone().overridden_by(flags.clone()), flags);
+    assert_eq!(file.clone().overridden_by(PlanSpec::default()), file);
+    assert_eq!(PlanSpec::default().overridden_by(flags.clone()), flags);
+}
+
+#[test]
 fn the_plan_as_run_lists_equal_tests_once_with_all_their_sizes() {
     let text = plan("tests = [\"tcp_bw\"]\nsizes = \"64K:1M\"")
         .expect("a valid plan")

@@ -168,6 +168,19 @@ fn a_lost_cell_is_null_in_the_matrix_and_listed_with_its_reason() {
 }
 
 #[test]
+fn control_characters_of_a_node_do_not_reach_the_terminal() {
+    let (fabric, mut records) = small();
+    for record in &mut records {
+        if let RunRecord::Lost(loss) = record {
+            loss.reason = "\u{1b}[2Jgone".into();
+        }
+    }
+    let text = text::render(&report(&fabric, &records));
+    assert!(text.contains(" [2Jgone"), "{text}");
+    assert!(!text.contains('\u{1b}'), "{text}");
+}
+
+#[test]
 fn csv_quotes_as_rfc_4180_and_leaves_missing_values_empty() {
     let (fabric, records) = small();
     let csv = csv::render(&report(&fabric, &records));

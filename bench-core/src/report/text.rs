@@ -11,15 +11,15 @@ use crate::units::Bytes;
 pub fn render(report: &RunReport) -> String {
     let mut text = format!("{}\n", report.verdict.name().to_uppercase());
     for reason in &report.reasons {
-        line(&mut text, &format!("  {reason}"));
+        sentence(&mut text, "  ", reason);
     }
     for finding in &report.findings {
-        line(&mut text, &format!("\n{}", layout::finding(finding)));
+        sentence(&mut text, "\n", &layout::finding(finding));
         for evidence in &finding.evidence {
-            line(&mut text, &format!("    {evidence}"));
+            sentence(&mut text, "    ", evidence);
         }
         if let Some(remedy) = &finding.remedy {
-            line(&mut text, &format!("  what to do: {remedy}"));
+            sentence(&mut text, "  what to do: ", remedy);
         }
     }
     for matrix in &report.matrices {
@@ -43,9 +43,7 @@ pub fn render(report: &RunReport) -> String {
     let without = layout::not_tested(report);
     if !without.is_empty() {
         line(&mut text, "\nnot measured");
-        without
-            .iter()
-            .for_each(|cell| line(&mut text, &format!("  {cell}")));
+        without.iter().for_each(|cell| sentence(&mut text, "  ", cell));
     }
     line(
         &mut text,
@@ -136,6 +134,15 @@ fn table(rows: Vec<Vec<String>>) -> String {
         );
     }
     text
+}
+
+/// A line with text that came from a node: its control characters must not reach the terminal.
+fn sentence(text: &mut String, before: &str, content: &str) {
+    let shown: String = content
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    line(text, &format!("{before}{shown}"));
 }
 
 fn line(text: &mut String, content: &str) {

@@ -348,6 +348,17 @@ fn a_budget_is_used_up_to_one_turn_and_never_exceeded_if_it_can_be_kept() {
 }
 
 #[test]
+fn by_default_only_large_meshes_are_sampled() {
+    let mut plan = plan(Pattern::Pairs, Duplex::OneWay, RailMode::Serial);
+    plan.budget = Budget::Auto;
+    assert_eq!(compile(&plan, 32, 8).budget_fit(), BudgetFit::Unlimited);
+    assert!(matches!(
+        compile(&plan, 33, 8).budget_fit(),
+        BudgetFit::Sampled { .. }
+    ));
+}
+
+#[test]
 fn a_seed_decides_which_pairs_a_budget_keeps() {
     let mut plan = plan(Pattern::Pairs, Duplex::OneWay, RailMode::Serial);
     plan.budget = Budget::Time(Duration::from_secs(300));

@@ -108,6 +108,6 @@ fn limited(case: TestCase, bits_per_second: f64) -> TestCase {
     }
 }
 
-/// Bytes that may be on their way in one paced stream when the window opens or closes: 8 ms at 1 Gb/s, a delay that a
-/// scheduler on a busy machine causes.
-const IN_FLIGHT: u64 = 1 << 20;
+/// Bytes that may be on their way in one paced stream when the window opens or closes: 34 ms at 1 Gb/s, a delay that the
+/// scheduler of a busy machine causes.
+const IN_FLIGHT: u64 = 4 << 20;

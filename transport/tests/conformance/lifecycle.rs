@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bench_core::cell::End;
 use bench_core::message::{CellTask, EndpointInfo};
-use bench_core::plan::TestCase;
+use bench_core::plan::{TestCase, WaitMode};
 use bench_core::record::{FailureKind, Phase};
 use bench_core::time::Mono;
 use transport::clock;
@@ -90,6 +90,35 @@ pub(crate) fn a_stop_in_the_window_ends_both_ends(rig: &Rig) {
                 );
             }
         });
+    }
+}
+
+pub(crate) fn a_stop_is_noticed_while_the_peer_is_silent(rig: &Rig) {
+    for wait in [WaitMode::Blocking, WaitMode::Spinning] {
+        for case in [bandwidth_case(), latency_case()] {
+            let case = TestCase {
+                wait,
+                window: Duration::from_secs(30),
+                ..case
+            };
+            let mut ends = rig.armed(case);
+            let (timing, stop) = (timing(&case), Stop::default());
+            thread::scope(|scope| {
+                let receiving = scope.spawn(|| ends.destination.run(&timing, &stop));
+                thread::sleep(Duration::from_millis(100));
+                let asked = clock::now();
+                stop.set();
+                let result = receiving.join().unwrap();
+                assert!(clock::now().since(asked) < NOTICED);
+                assert!(
+                    result
+                        .as_ref()
+                        .err()
+                        .is_none_or(|f| f.kind == FailureKind::Cancelled),
+                    "{result:?}"
+                );
+            });
+        }
     }
 }
 

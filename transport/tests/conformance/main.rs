@@ -39,6 +39,7 @@ conformance!(tcp, sim; {
     lifecycle::evidence_names_device_and_both_addresses,
     lifecycle::a_stop_before_the_start_is_noticed_at_once,
     lifecycle::a_stop_in_the_window_ends_both_ends,
+    lifecycle::a_stop_is_noticed_while_the_peer_is_silent,
     lifecycle::a_destination_that_nobody_calls_gives_up_in_time,
     lifecycle::a_destination_that_nobody_calls_can_be_stopped,
     lifecycle::a_call_to_a_port_that_is_closed_fails,

@@ -2,9 +2,9 @@
 
 use tracing::level_filters::LevelFilter;
 
-use super::sweep;
 use crate::cli::args::AttachArgs;
 use crate::cli::exit::{Exit, ExitError};
+use crate::cli::following;
 use crate::cli::logging;
 use crate::client::{Client, RunSink, follow};
 use crate::runtime;
@@ -25,9 +25,9 @@ fn fetch(args: &AttachArgs, verbose: u8, wait: bool) -> Result<Exit, ExitError> 
         let key = args.connect.key.as_deref();
         let mut client = Client::connect(&args.connect.connect, key)
             .await
-            .map_err(sweep::client_error)?;
+            .map_err(following::client_error)?;
         let folder = match (&args.output.out, args.run) {
-            (Some(_), run) => Some(sweep::open_folder(
+            (Some(_), run) => Some(following::open_folder(
                 &args.output,
                 run.unwrap_or_else(runtime::random_run_id),
             )?),
@@ -38,7 +38,7 @@ fn fetch(args: &AttachArgs, verbose: u8, wait: bool) -> Result<Exit, ExitError> 
             ended = follow(&mut client, args.run, wait, &mut sink) => ended,
             () = runtime::interrupted() => Ok(crate::client::Followed::SoFar),
         };
-        let exit = sweep::conclude(sink, ended, args.output.json);
+        let exit = following::conclude(sink, ended, args.output.json);
         client.close().await;
         exit
     })

@@ -6,9 +6,9 @@ use anyhow::anyhow;
 use bench_core::message::{Request, Response};
 use tracing::level_filters::LevelFilter;
 
-use super::sweep::client_error;
 use crate::cli::args::CancelArgs;
 use crate::cli::exit::{Exit, ExitError};
+use crate::cli::following::client_error;
 use crate::cli::logging;
 use crate::client::Client;
 use crate::runtime;

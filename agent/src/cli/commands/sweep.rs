@@ -1,20 +1,13 @@
 //! `railmesh sweep`: submit a plan, show its progress and the report. Exit code = verdict.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
-use anyhow::anyhow;
-use bench_core::ids::RunId;
-use bench_core::message::{Request, Response, SubmitReply};
-use bench_core::plan::{Plan, PlanSpec};
-use bench_core::report::{RunReport, text};
+use bench_core::plan::PlanSpec;
 use tracing::level_filters::LevelFilter;
 
-use crate::cli::args::{OutputArgs, SweepArgs};
+use crate::cli::args::SweepArgs;
 use crate::cli::exit::{Exit, ExitError};
+use crate::cli::following::{client_error, follow_to_end, open_folder, submit};
 use crate::cli::{logging, plan_flags};
-use crate::client::{Client, ClientError, FollowError, Followed, RunSink, follow};
-use crate::output::RunFolder;
+use crate::client::Client;
 use crate::runtime;
 
 pub(crate) fn run(args: &SweepArgs, verbose: u8) -> Result<Exit, ExitError> {
@@ -40,121 +33,3 @@ pub(crate) fn run(args: &SweepArgs, verbose: u8) -> Result<Exit, ExitError> {
         exit
     })
 }
-
-/// Submits a plan; a busy mesh and a plan that does not fit are usage errors.
-pub(crate) async fn submit(client: &Client, run: RunId, plan: Plan) -> Result<(), ExitError> {
-    let request = Request::Submit {
-        run,
-        plan: Box::new(plan),
-    };
-    match client
-        .call(&request, SUBMIT_TIMEOUT)
-        .await
-        .map_err(client_error)?
-    {
-        Response::Submitted(SubmitReply::Accepted) => Ok(()),
-        Response::Submitted(SubmitReply::Busy { run }) => Err(ExitError::usage(anyhow!(
-            "run {run} is on: follow it with `railmesh attach {run}` or stop it with `railmesh cancel {run}`"
-        ))),
-        Response::Submitted(SubmitReply::Rejected { reason }) => {
-            Err(ExitError::usage(anyhow!("the plan was rejected: {reason}")))
-        }
-        _ => Err(ExitError::not_measured(anyhow!(
-            "the agent answered the submission with something else"
-        ))),
-    }
-}
-
-/// Makes the run folder: `--out`, or `railmesh-runs/RUN`.
-pub(crate) fn open_folder(output: &OutputArgs, run: RunId) -> Result<RunFolder, ExitError> {
-    let path = output
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("railmesh-runs").join(run.to_string()));
-    RunFolder::create(path).map_err(ExitError::usage)
-}
-
-/// Follows a run to its end, prints the report and gives the verdict's exit code. Ctrl-C asks the mesh to cancel.
-pub(crate) async fn follow_to_end(
-    client: &mut Client,
-    run: Option<RunId>,
-    folder: RunFolder,
-    json: bool,
-) -> Result<Exit, ExitError> {
-    let mut sink = RunSink::new(Some(folder));
-    let mut interrupt = std::pin::pin!(runtime::interrupted());
-    let ended = tokio::select! {
-        ended = follow(client, run, true, &mut sink) => Some(ended),
-        () = &mut interrupt => None,
-    };
-    let ended = match ended {
-        Some(ended) => ended,
-        None => {
-            eprintln!("cancelling the run; once more to leave it at once");
-            client
-                .call(&Request::Cancel { run }, SUBMIT_TIMEOUT)
-                .await
-                .map_err(client_error)?;
-            tokio::select! {
-                ended = follow(client, run, true, &mut sink) => ended,
-                () = runtime::interrupted() => Ok(Followed::SoFar),
-            }
-        }
-    };
-    conclude(sink, ended, json)
-}
-
-/// Prints the report of what is here and gives the exit code.
-pub(crate) fn conclude(
-    mut sink: RunSink,
-    ended: Result<Followed, FollowError>,
-    json: bool,
-) -> Result<Exit, ExitError> {
-    sink.finish().map_err(ExitError::not_measured)?;
-    let report = match (sink.report(), ended) {
-        (Ok(report), Ok(_)) => report,
-        (Ok(report), Err(error)) => {
-            eprintln!("error: {error}");
-            report
-        }
-        (Err(_), Err(error)) => return Err(ExitError::not_measured(error)),
-        (Err(error), Ok(_)) => return Err(ExitError::not_measured(error)),
-    };
-    print_report(&report, json);
-    if let Some(folder) = sink.folder() {
-        eprintln!("run folder: {}", folder.path().display());
-    }
-    Ok(exit_of(&report))
-}
-
-fn print_report(report: &RunReport, json: bool) {
-    if json {
-        print!("{}", report.to_json());
-    } else {
-        print!("{}", text::render(report));
-    }
-}
-
-/// The exit code of a verdict.
-pub(crate) fn exit_of(report: &RunReport) -> Exit {
-    match report.verdict.exit_code() {
-        0 => Exit::Pass,
-        1 => Exit::Fail,
-        _ => Exit::NotMeasured,
-    }
-}
-
-/// A client's failure as an exit code: what the user typed is 2, an unreachable mesh is 3.
-pub(crate) fn client_error(error: ClientError) -> ExitError {
-    match error {
-        ClientError::Target { .. } | ClientError::Key(_) | ClientError::Control(_) => ExitError::usage(error),
-        ClientError::Resolve(_)
-        | ClientError::Dial { .. }
-        | ClientError::Call { .. }
-        | ClientError::NoCoordinator { .. }
-        | ClientError::Refused { .. } => ExitError::not_measured(error),
-    }
-}
-
-/// How long the electors may take to decide on a submission or cancellation.
-const SUBMIT_TIMEOUT: Duration = Duration::from_secs(10);

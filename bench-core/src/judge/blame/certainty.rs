@@ -4,7 +4,7 @@
 //! faulty again; for a pair, that its retest failed again while both ends are sound with two others; for a rail, that
 //! two pairs without a common node failed again. Anything less is `suspected`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::cover::Mark;
 use super::matrix::Point;
@@ -41,26 +41,35 @@ pub(super) fn of(
     }
 }
 
-/// What was measured again in a part, a line each.
+/// What was measured again in a part: a line for each pair and case, with every figure.
 pub(super) fn repeats(view: &RunView<'_>, cells: &[CellVerdict<'_>], part: Part) -> Vec<String> {
-    cells[view.planned.len()..]
-        .iter()
-        .filter(|cell| part.covers(cell.cell.src, cell.cell.dst, cell.cell.rail))
-        .map(|cell| {
-            let how = match cell.cell.purpose {
-                Purpose::Plan | Purpose::Retest { .. } => "measured again",
-                Purpose::Repair { .. } => "with a proven partner",
-            };
-            let figure = cell
-                .figure
-                .map_or_else(|| cell.reason.clone(), |figure| figure.text());
-            let title = view.case(&cell.cell).title();
-            format!(
-                "{how}: {}, {title}: {figure}, {}",
-                view.path(&cell.cell),
-                cell.status
-            )
-        })
+    let mut lines: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut order: Vec<String> = Vec::new();
+    for cell in &cells[view.planned.len()..] {
+        if !part.covers(cell.cell.src, cell.cell.dst, cell.cell.rail) {
+            continue;
+        }
+        let how = match cell.cell.purpose {
+            Purpose::Plan | Purpose::Retest { .. } => "measured again",
+            Purpose::Repair { .. } => "with a proven partner",
+        };
+        let figure = cell
+            .figure
+            .map_or_else(|| cell.reason.clone(), |figure| figure.text());
+        let head = format!(
+            "{how}: {}, {}",
+            view.path(&cell.cell),
+            view.case(&cell.cell).title()
+        );
+        let figures = lines.entry(head.clone()).or_default();
+        if figures.is_empty() {
+            order.push(head);
+        }
+        figures.push(format!("{figure} {}", cell.status));
+    }
+    order
+        .into_iter()
+        .map(|head| format!("{head}: {}", lines[&head].join(", ")))
         .collect()
 }
 

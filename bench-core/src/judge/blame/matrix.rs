@@ -179,6 +179,8 @@ fn place(local: Local, rails: Rails) -> Part {
         (Local::Both(n), _) => node(n, Side::Both),
         (Local::Send(n), _) => node(n, Side::Send),
         (Local::Receive(n), _) => node(n, Side::Receive),
+        // A loopback cell has one node at both ends.
+        (Local::Pair(a, b) | Local::Directed(a, b), _) if a == b => node(a, Side::Both),
         (Local::Pair(a, b), _) => pair(a, b, Direction::Both),
         (Local::Directed(a, b), _) => pair(a, b, Direction::Forward),
     }

@@ -92,7 +92,7 @@ impl Part {
     /// What a reader calls it, with the nodes' names from `name`.
     pub fn title(&self, name: &dyn Fn(NodeIndex) -> String) -> String {
         match *self {
-            Self::Everything => "every rail".to_owned(),
+            Self::Everything => "the whole fabric".to_owned(),
             Self::Rail(rail) => format!("rail {}", rail.0),
             Self::Node { node, rails, side } => match (rails, side) {
                 (Rails::All, Side::Both) => format!("node {}", name(node)),

@@ -87,7 +87,7 @@ fn share(part: Part, points: &[Point]) -> String {
 fn slow(part: Part, points: &[Point], spread: Spread) -> String {
     let ratio = middle(inside(part, points).filter(|point| point.mark == Mark::Faulty));
     let (whose, reference) = match part {
-        Part::Everything => ("the run's", 1.0),
+        Part::Everything => return format!("{} miss their limit", share(part, points)),
         Part::Rail(_) => ("the other rails'", 1.0),
         Part::Node {
             rails: Rails::All, ..

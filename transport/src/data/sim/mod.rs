@@ -223,3 +223,6 @@ impl Drop for SimEndpoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

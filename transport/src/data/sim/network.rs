@@ -40,6 +40,8 @@ struct Flow {
     destination: EndState,
     /// The most cells that ran through its ports while it did.
     peak: Concurrency,
+    /// The concurrency that the first end computed with: the second must not come to another figure.
+    settled: Option<Concurrency>,
 }
 
 /// How far one end is.
@@ -116,6 +118,7 @@ impl SimNetwork {
             source: EndState::Waiting,
             destination: EndState::Waiting,
             peak: Concurrency::ALONE,
+            settled: None,
         };
         state.flows.insert(port, flow);
         port
@@ -206,7 +209,7 @@ impl SimNetwork {
             EndState::Waiting | EndState::Running | EndState::Complete => PeerEnd::Present,
             EndState::Gone => PeerEnd::Gone,
         };
-        (flow.peak, peer)
+        (*flow.settled.get_or_insert(flow.peak), peer)
     }
 
     /// Notes that one end has its measurement.

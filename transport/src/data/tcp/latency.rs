@@ -171,7 +171,7 @@ impl<'a> Line<'a> {
     #[inline]
     fn idle(&self, idling: &mut Idling) -> Result<(), Failure> {
         idling.calls = idling.calls.wrapping_add(1);
-        if idling.calls % self.look_every == 0 {
+        if idling.calls.is_multiple_of(self.look_every) {
             self.look(idling)
         } else {
             Ok(())

@@ -97,7 +97,7 @@ impl Checker {
             self.receives += 1;
             let wanted = match stage {
                 Stage::Before | Stage::After => true,
-                Stage::Inside => self.receives % SAMPLE_EVERY == 0,
+                Stage::Inside => self.receives.is_multiple_of(SAMPLE_EVERY),
             };
             if wanted && self.different.is_none() {
                 let start = payload.start(self.position);
