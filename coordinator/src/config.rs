@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use bench_core::ids::NodeId;
+use bench_core::ids::{NodeId, NodeIndex};
 
 /// What the machine must know of its mesh. Fixed for a mesh generation.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The roster in order.
     pub roster: Vec<NodeId>,
+    /// The electors in order: a majority of them holds every decision and every result.
+    pub electors: Vec<NodeIndex>,
     /// How long a run waits for members that have not joined, from the election on.
     pub join_timeout: Duration,
 }

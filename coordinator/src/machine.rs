@@ -45,7 +45,7 @@ impl Coordinator {
     /// Something happened at `now`.
     pub fn handle(&mut self, event: Event, now: Mono) {
         match event {
-            Event::Elected { epoch } => self.elected(epoch, now),
+            Event::Elected { epoch, decisions } => self.elected(epoch, *decisions, now),
             Event::Deposed { reason } => self.deposed(&reason),
             Event::Committed(entry) => self.committed(&entry, now),
             Event::Joined { node, boot } => {
@@ -103,8 +103,9 @@ impl Coordinator {
         run.map(|run| RunView::new(run, &self.config))
     }
 
-    fn elected(&mut self, epoch: Epoch, now: Mono) {
+    fn elected(&mut self, epoch: Epoch, decisions: Decisions, now: Mono) {
         self.epoch = Some(epoch);
+        self.decisions = decisions;
         self.join_deadline = now.after(self.config.join_timeout);
     }
 

@@ -147,6 +147,7 @@ impl CommandPost {
         let fresh = view.records().get(from as usize..).unwrap_or_default();
         Some(WatchReply {
             run: view.id(),
+            epoch: view.epoch(),
             from,
             records: batch(fresh),
             status: view.status(),

@@ -71,7 +71,7 @@ pub(super) async fn keep(node: Weak<Node>, commander: NodeIndex) {
         };
         let policy = BackoffPolicy::new(FIRST_WAIT, LONGEST_WAIT).expect("constants in order");
         let mut kept = KeptConnection::start(mesh.clone(), address, Some(peer.node.clone()), policy);
-        if follow(&node, &mut kept, &link).await == Next::End {
+        if follow(&node, commander, &mut kept, &link).await == Next::End {
             return;
         }
     }
@@ -84,7 +84,12 @@ enum Next {
 }
 
 /// Passes on what happens to one kept connection until it is refused or has failed [`FAILURES_TO_RESOLVE`] times.
-async fn follow(node: &Weak<Node>, kept: &mut KeptConnection, link: &watch::Sender<LinkState>) -> Next {
+async fn follow(
+    node: &Weak<Node>,
+    commander: NodeIndex,
+    kept: &mut KeptConnection,
+    link: &watch::Sender<LinkState>,
+) -> Next {
     let mut failures = 0;
     while let Some(event) = kept.next().await {
         match event {
@@ -93,7 +98,7 @@ async fn follow(node: &Weak<Node>, kept: &mut KeptConnection, link: &watch::Send
                 let Some(node) = node.upgrade() else {
                     return Next::End;
                 };
-                node.fence.raise(connection.epoch());
+                node.fence.learn(commander, connection.epoch());
                 tracing::info!(coordinator = %connection.peer(), "joined the mesh");
                 link.send_replace(LinkState::Up { connection });
             }

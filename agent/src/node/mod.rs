@@ -19,6 +19,7 @@ mod fence;
 mod journal_file;
 mod link;
 mod measure;
+mod results;
 mod rounds;
 mod service;
 
@@ -49,6 +50,7 @@ pub use emulate::{Emulation, EmulationError};
 use fence::Fence;
 use journal_file::Journals;
 use link::LinkState;
+use results::Results;
 use rounds::Rounds;
 
 /// A running agent. [`Agent::shutdown`] ends it in order; dropping it stops its tasks at once.
@@ -70,6 +72,7 @@ pub(crate) struct Node {
     rails: Vec<RailEndpoint>,
     fence: Fence,
     journals: Journals,
+    results: Results,
     rounds: Rounds,
     pool: Pool,
     post: Option<Arc<CommandPost>>,
@@ -105,7 +108,8 @@ impl Agent {
             roster: config.roster.clone(),
             me,
             rails: config.rails.clone(),
-            fence: Fence::default(),
+            fence: Fence::new(LONE),
+            results: Results::default(),
             journals,
             rounds: Rounds::default(),
             pool: Pool::new(deps.factory, deps.specs),
@@ -204,8 +208,11 @@ impl Node {
             term,
             elector: self.me.0,
         };
-        self.fence.raise(Some(epoch));
-        post.feed(Event::Elected { epoch });
+        self.fence.learn(self.me, Some(epoch));
+        post.feed(Event::Elected {
+            epoch,
+            decisions: Box::default(),
+        });
         post.feed(Event::Joined {
             node: self.me,
             boot: self.boot,
@@ -340,9 +347,13 @@ impl Node {
 fn machine_config(config: &AgentConfig) -> Config {
     Config {
         roster: config.roster.peers.iter().map(|peer| peer.node.clone()).collect(),
+        electors: config.roster.electors.iter().take(LONE).copied().collect(),
         join_timeout: config.join_timeout,
     }
 }
+
+/// How many electors decide: the first of the roster's.
+const LONE: usize = 1;
 
 /// Exchanges for one estimate of a clock's offset: the design's number; the fastest of 8 is close to the path's floor.
 const CLOCK_SAMPLES: usize = 8;

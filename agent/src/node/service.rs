@@ -11,7 +11,6 @@ use coordinator::Event;
 use transport::control::mesh::{Connection, Peer, Service};
 
 use super::Node;
-use super::fence::Passage;
 use super::link::LinkState;
 
 /// The node as the mesh sees it. Holds it weakly, because the node holds the mesh.
@@ -97,7 +96,9 @@ impl Node {
     /// Answers a request of `peer`.
     async fn serve(self: &Arc<Self>, peer: &Peer, request: Request) -> Response {
         let allowed = match &request {
-            Request::Probe { epoch } | Request::Collect { epoch, .. } => self.may_command(*epoch, peer),
+            Request::Probe { epoch }
+            | Request::Collect { epoch, .. }
+            | Request::StoreResult { epoch, .. } => self.may_command(*epoch, peer),
             Request::Prepare(prepare) => self.may_command(prepare.key.epoch, peer),
             Request::Start(start) => self.may_command(start.key.epoch, peer),
             Request::Abort { key } => self.may_command(key.epoch, peer),
@@ -136,24 +137,41 @@ impl Node {
     pub(super) async fn serve_command(self: &Arc<Self>, request: Request) -> Response {
         match request {
             Request::Probe { epoch } => match self.fence.pass(epoch) {
-                Passage::Stale { seen } => Response::StaleEpoch { seen },
-                Passage::Open => self.probe().await,
+                Err(refusal) => refusal,
+                Ok(()) => self.probe().await,
             },
             Request::Prepare(prepare) => match self.fence.pass(prepare.key.epoch) {
-                Passage::Stale { seen } => Response::StaleEpoch { seen },
-                Passage::Open => Response::Prepared(self.prepare(prepare).await),
+                Err(refusal) => refusal,
+                Ok(()) => Response::Prepared(self.prepare(prepare).await),
             },
             Request::Start(start) => match self.fence.pass(start.key.epoch) {
-                Passage::Stale { seen } => Response::StaleEpoch { seen },
-                Passage::Open => Response::Observations(self.start(start).await),
+                Err(refusal) => refusal,
+                Ok(()) => Response::Observations(self.start(start).await),
             },
             Request::Abort { key } => {
                 self.abort(key).await;
                 Response::Done
             }
-            Request::Collect { epoch, run, cells } => match self.fence.pass(epoch) {
-                Passage::Stale { seen } => Response::StaleEpoch { seen },
-                Passage::Open => self.collect(run, &cells),
+            Request::Collect {
+                epoch,
+                run,
+                cells,
+                skip,
+            } => match self.fence.pass(epoch) {
+                Err(refusal) => refusal,
+                Ok(()) => self.collect(run, &cells, skip),
+            },
+            Request::StoreResult {
+                epoch,
+                run,
+                from,
+                records,
+            } => match self.fence.pass(epoch) {
+                Err(refusal) => refusal,
+                Ok(()) => match self.results.keep(epoch, run, from, records) {
+                    Ok(()) => Response::Done,
+                    Err(reason) => Response::Invalid { reason },
+                },
             },
             Request::Handshake { key, cells } => {
                 let endpoints = self
@@ -182,11 +200,14 @@ impl Node {
         }
     }
 
-    fn collect(&self, run: bench_core::ids::RunId, cells: &[bench_core::ids::CellId]) -> Response {
+    fn collect(&self, run: bench_core::ids::RunId, cells: &[bench_core::ids::CellId], skip: u64) -> Response {
         match self.journals.read(run) {
             Ok(observations) => {
-                let wanted = observations.into_iter().filter(|o| cells.contains(&o.key.cell));
-                Response::Observations(wanted.collect())
+                let wanted = observations
+                    .into_iter()
+                    .filter(|o| cells.is_empty() || cells.contains(&o.key.cell))
+                    .skip(usize::try_from(skip).unwrap_or(usize::MAX));
+                Response::Observations(wanted.take(COLLECT_BATCH).collect())
             }
             Err(error) => Response::Invalid {
                 reason: format!("the journal cannot be read: {error}"),
@@ -216,6 +237,7 @@ impl Node {
             | Request::Start(_)
             | Request::Abort { .. }
             | Request::Collect { .. }
+            | Request::StoreResult { .. }
             | Request::Handshake { .. } => Response::Invalid {
                 reason: "not a client's question".to_owned(),
             },
@@ -267,6 +289,9 @@ impl Node {
 
 /// How long a handshake waits for the listener: above every plan's time to arm, since the asker gives up by itself.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(60);
+
+/// Observations in one answer to a collect: with marks and histogram at most 12 KiB each, half of a batch's 16 MiB.
+const COLLECT_BATCH: usize = 640;
 
 /// How long a client's question may take at the coordinator: above the longest watch.
 const FORWARD_LIMIT: Duration = Duration::from_secs(15);

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! coordinator ──Probe, Prepare, Start, Abort, Collect──▶ agent      (fenced: each carries its epoch)
+//! coordinator ──StoreResult──▶ elector                               (fenced too)
 //! agent ──Clock──▶ coordinator                                       agent ──Handshake──▶ agent
 //! client ──Submit, Watch, Cancel, Status──▶ any agent ──the same──▶ coordinator
 //! ```
@@ -59,8 +60,22 @@ pub enum Request {
         epoch: Epoch,
         /// The run.
         run: RunId,
-        /// The cells.
+        /// The cells; none means all.
         cells: Vec<CellId>,
+        /// How many of these observations to pass over: an answer may hold fewer than there are, an empty one is the
+        /// last.
+        skip: u64,
+    },
+    /// Keep these records of a run that is about to end. Answered when a kill no longer loses them.
+    StoreResult {
+        /// The fence. Records of a higher epoch replace those of a lower one.
+        epoch: Epoch,
+        /// The run.
+        run: RunId,
+        /// Number of the first record: what was kept of this epoch from there on is replaced.
+        from: u64,
+        /// Records in order; [`RunRecord::Ended`] is the last of the last batch.
+        records: Vec<RunRecord>,
     },
     /// Where does your end of these cells listen? Answered once they do.
     Handshake {
@@ -110,7 +125,7 @@ pub enum Response {
     Prepared(PrepareReply),
     /// To [`Request::Start`] and [`Request::Collect`].
     Observations(Vec<Observation>),
-    /// To [`Request::Abort`] and [`Request::Cancel`].
+    /// To [`Request::Abort`], [`Request::StoreResult`] and [`Request::Cancel`].
     Done,
     /// To [`Request::Handshake`].
     Handshake(HandshakeReply),
@@ -213,6 +228,11 @@ pub struct HandshakeReply {
 pub enum SubmitReply {
     /// It runs, or the same id ran before.
     Accepted,
+    /// The coordinator was replaced before the electors decided: submit the same id again.
+    Undecided {
+        /// Who or what replaced it.
+        reason: String,
+    },
     /// Another run is on.
     Busy {
         /// That run.
@@ -230,6 +250,8 @@ pub enum SubmitReply {
 pub struct WatchReply {
     /// The run.
     pub run: RunId,
+    /// The epoch of the coordinator that numbered the records: under another one the numbers begin anew.
+    pub epoch: Epoch,
     /// Number of the first record in `records`.
     pub from: u64,
     /// Records in order; fewer than there are if they would not fit a message.

@@ -82,7 +82,8 @@ impl Run {
         let plan_hash = plan.hash();
         context.out.push(Command::Propose(Entry::RunAccepted {
             run: id,
-            plan: plan_hash,
+            plan: Box::new(plan.clone()),
+            wall_seconds,
             epoch,
         }));
         Self {
@@ -140,6 +141,7 @@ impl Run {
                 epoch: self.epoch,
                 run: self.id,
                 cells,
+                skip: 0,
             };
             let tag = CallTag::Collect(self.id);
             context.out.push(Command::Send {
@@ -184,7 +186,7 @@ impl Run {
             }
             CallTag::Start(key) => self.finished(node, key, result, context),
             CallTag::Collect(_) => self.collected(result),
-            CallTag::Abort(_) => {}
+            CallTag::Abort(_) | CallTag::Store(_) => {}
         }
         self.advance(context);
     }

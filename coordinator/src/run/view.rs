@@ -1,6 +1,6 @@
 //! What clients may see of a run.
 
-use bench_core::ids::{NodeId, RunId};
+use bench_core::ids::{Epoch, NodeId, RunId};
 use bench_core::message::RunStatus;
 use bench_core::record::RunRecord;
 
@@ -22,6 +22,11 @@ impl<'a> RunView<'a> {
     /// The run.
     pub fn id(&self) -> RunId {
         self.run.id
+    }
+
+    /// The epoch whose coordinator numbered the records.
+    pub fn epoch(&self) -> Epoch {
+        self.run.epoch
     }
 
     /// All records so far, in order.
