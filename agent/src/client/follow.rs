@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bench_core::ids::RunId;
+use bench_core::ids::{Epoch, RunId};
 use bench_core::message::{Request, Response, RunStatus, WatchReply};
 use bench_core::record::{NodePresence, RunRecord, RunStart};
 use bench_core::report::{ReportError, RunReport};
@@ -16,6 +16,8 @@ use crate::output::{FolderError, Progress, RunFolder};
 #[derive(Debug)]
 pub struct RunSink {
     records: Vec<RunRecord>,
+    /// Who numbered them: a new coordinator numbers anew.
+    epoch: Option<Epoch>,
     folder: Option<RunFolder>,
     progress: Progress,
 }
@@ -51,6 +53,7 @@ impl RunSink {
     pub fn new(folder: Option<RunFolder>) -> Self {
         Self {
             records: Vec::new(),
+            epoch: None,
             folder,
             progress: Progress::new(),
         }
@@ -81,7 +84,18 @@ impl RunSink {
         }
     }
 
+    /// Takes records in. Those of a new coordinator replace all others; if they do not begin at the first one, they are
+    /// left to the next question.
     fn take(&mut self, reply: WatchReply) -> Result<(), FolderError> {
+        if self.epoch.is_some_and(|epoch| epoch != reply.epoch) {
+            self.progress
+                .say(&format!("another node commands now, epoch {}", reply.epoch));
+            self.records.clear();
+        }
+        self.epoch = Some(reply.epoch);
+        if reply.from != self.records.len() as u64 {
+            return Ok(());
+        }
         let mut round_over = false;
         for record in reply.records {
             match &record {
@@ -144,10 +158,13 @@ pub async fn follow(
                     Followed::SoFar => {}
                 }
             }
+            // A new coordinator may not have taken the run up yet.
+            Ok(_) if sink.epoch.is_some() && wait && !has_waited(&mut lost_since) => {
+                tokio::time::sleep(RECONNECT_PAUSE).await;
+            }
             Ok(_) => return Err(FollowError::UnknownRun { run }),
             Err(error) => {
-                let since = *lost_since.get_or_insert_with(Instant::now);
-                if since.elapsed() > RECONNECT_FOR {
+                if has_waited(&mut lost_since) {
                     return Err(error.into());
                 }
                 tokio::time::sleep(RECONNECT_PAUSE).await;
@@ -156,6 +173,11 @@ pub async fn follow(
             }
         }
     }
+}
+
+/// Whether nothing has been heard for [`RECONNECT_FOR`].
+fn has_waited(lost_since: &mut Option<Instant>) -> bool {
+    lost_since.get_or_insert_with(Instant::now).elapsed() > RECONNECT_FOR
 }
 
 fn how_far(sink: &RunSink, status: &RunStatus) -> Followed {

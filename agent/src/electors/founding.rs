@@ -169,10 +169,7 @@ mod tests {
         let one = around(&[(0, fresh(7))], None);
         assert_eq!(empty(Past::Unknown).decide(&one, SOON), Step::Wait);
         assert!(matches!(empty(Past::Unknown).decide(&one, LATE), Step::Found(_)));
-        assert_eq!(
-            empty(Past::Unknown).decide(&around(&[], None), LATE),
-            Step::Wait
-        );
+        assert_eq!(empty(Past::Unknown).decide(&around(&[], None), LATE), Step::Wait);
     }
 
     #[test]
@@ -196,7 +193,10 @@ mod tests {
     fn who_lost_its_state_or_meets_anyone_who_saw_an_epoch_is_mute() {
         let all_fresh = around(&[(0, fresh(7)), (2, fresh(9))], None);
         assert!(matches!(empty(Past::Lost).decide(&all_fresh, SOON), Step::Ask(_)));
-        let seen = around(&[(0, fresh(7)), (2, fresh(9))], Some(Epoch { term: 4, elector: 0 }));
+        let seen = around(
+            &[(0, fresh(7)), (2, fresh(9))],
+            Some(Epoch { term: 4, elector: 0 }),
+        );
         let step = empty(Past::Unknown).decide(&seen, SOON);
         assert!(
             matches!(&step, Step::Ask(identity) if identity.id.incarnation != 0),

@@ -69,7 +69,9 @@ impl Path {
             }
         };
         match postcard::from_bytes(&bytes) {
-            Ok(Answer::Declined { reason }) => Err(RPCError::Unreachable(Unreachable::new(&NoAnswer(reason)))),
+            Ok(Answer::Declined { reason }) => {
+                Err(RPCError::Unreachable(Unreachable::new(&NoAnswer(reason))))
+            }
             Ok(answer) => Ok(answer),
             Err(error) => Err(RPCError::Network(NetworkError::new(&error))),
         }
@@ -87,7 +89,10 @@ impl RaftNetwork<TypeConfig> for Path {
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<ElectorId>, Fault<RaftError<ElectorId>>> {
         let limit = option.hard_ttl();
-        match self.ask(RaftCall::Append(rpc), RPCTypes::AppendEntries, limit).await? {
+        match self
+            .ask(RaftCall::Append(rpc), RPCTypes::AppendEntries, limit)
+            .await?
+        {
             Answer::Append(result) => self.remote(result),
             other => Err(strange(&other)),
         }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Ordered by elector first, so that the leader ids of openraft and the epochs of the mesh have the same order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ElectorId {
+pub(crate) struct ElectorId {
     /// Its position in the roster.
     pub elector: u16,
     /// 0 for a founder; random for one that came later.
@@ -20,7 +20,7 @@ pub struct ElectorId {
 
 impl ElectorId {
     /// The id of an elector that founds the mesh.
-    pub fn founder(elector: NodeIndex) -> Self {
+    pub(crate) fn founder(elector: NodeIndex) -> Self {
         Self {
             elector: elector.0,
             incarnation: 0,
@@ -28,7 +28,7 @@ impl ElectorId {
     }
 
     /// Its position in the roster.
-    pub fn node(self) -> NodeIndex {
+    pub(crate) fn node(self) -> NodeIndex {
         NodeIndex(self.elector)
     }
 }
@@ -44,7 +44,7 @@ impl fmt::Display for ElectorId {
 
 openraft::declare_raft_types!(
     /// The types of the electors' log.
-    pub TypeConfig:
+    pub(crate) TypeConfig:
         D = coordinator::Entry,
         R = (),
         NodeId = ElectorId,

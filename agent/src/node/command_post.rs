@@ -136,6 +136,16 @@ impl CommandPost {
             .collect()
     }
 
+    /// Who is here.
+    pub(crate) fn present(&self) -> Vec<NodeIndex> {
+        let machine = self.machine();
+        let states = machine.members().states().iter().zip(0..);
+        states
+            .filter(|(state, _)| matches!(state, MemberState::Present { .. }))
+            .map(|(_, index)| NodeIndex(index))
+            .collect()
+    }
+
     /// How far the latest run is.
     pub(crate) fn latest(&self) -> Option<RunStatus> {
         self.machine().run(None).map(|run| run.status())
@@ -156,8 +166,11 @@ impl CommandPost {
 
     fn execute(self: &Arc<Self>, command: Command, node: &Arc<Node>) {
         match command {
-            // A lone elector is its own majority.
-            Command::Propose(entry) => self.feed(Event::Committed(entry)),
+            Command::Propose(entry) => {
+                if let Some(electors) = node.electors.get() {
+                    electors.propose(entry);
+                }
+            }
             Command::Reply { ticket, reply } => {
                 if let Some(sender) = self.tickets.lock().expect(HELD).remove(&ticket) {
                     // A client that went away needs no answer.

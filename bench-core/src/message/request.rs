@@ -4,6 +4,7 @@
 //! coordinator ──Probe, Prepare, Start, Abort, Collect──▶ agent      (fenced: each carries its epoch)
 //! coordinator ──StoreResult──▶ elector                               (fenced too)
 //! agent ──Clock──▶ coordinator                                       agent ──Handshake──▶ agent
+//! elector ──Raft──▶ elector                                          anybody ──WhoCommands──▶ anybody
 //! client ──Submit, Watch, Cancel, Status──▶ any agent ──the same──▶ coordinator
 //! ```
 
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EndpointInfo, Refusal};
+use super::{CommandView, EndpointInfo, Refusal};
 use crate::cell::{Cell, End};
 use crate::ids::{Attempt, CellId, Epoch, NodeId, RoundId, RunId};
 use crate::node::NodeInventory;
@@ -107,6 +108,13 @@ pub enum Request {
     },
     /// How is the mesh?
     Status,
+    /// What do you know of who commands?
+    WhoCommands,
+    /// What electors ask each other: only they can read it.
+    Raft {
+        /// The question.
+        payload: Vec<u8>,
+    },
 }
 
 /// An answer.
@@ -135,6 +143,13 @@ pub enum Response {
     Records(WatchReply),
     /// To [`Request::Status`].
     Status(Box<StatusReply>),
+    /// To [`Request::WhoCommands`].
+    Commander(CommandView),
+    /// To [`Request::Raft`].
+    Raft {
+        /// The answer.
+        payload: Vec<u8>,
+    },
     /// The command's epoch is lower than the highest seen.
     StaleEpoch {
         /// The highest seen.
@@ -284,6 +299,8 @@ pub struct StatusReply {
     pub answered_by: NodeId,
     /// The coordinator and its epoch; `None` if there is none.
     pub coordinator: Option<(NodeId, Epoch)>,
+    /// Why there is no coordinator, with the remedy; `None` if there is one.
+    pub lack: Option<String>,
     /// Every node of the roster in order.
     pub members: Vec<MemberStatus>,
     /// The run that is on, or the latest.

@@ -256,7 +256,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// The request's word in messages.
+/// Which limit of size a request has.
 fn frame_kind(request: &Request) -> FrameKind {
     match request {
         Request::StoreResult { .. } => FrameKind::Batch,
@@ -271,10 +271,13 @@ fn frame_kind(request: &Request) -> FrameKind {
         | Request::Submit { .. }
         | Request::Watch { .. }
         | Request::Cancel { .. }
-        | Request::Status => FrameKind::Request,
+        | Request::Status
+        | Request::WhoCommands
+        | Request::Raft { .. } => FrameKind::Request,
     }
 }
 
+/// The request's word in messages.
 fn request_name(request: &Request) -> &'static str {
     match request {
         Request::Ping => "ping",
@@ -290,5 +293,7 @@ fn request_name(request: &Request) -> &'static str {
         Request::Watch { .. } => "watch",
         Request::Cancel { .. } => "cancel",
         Request::Status => "status",
+        Request::WhoCommands => "question who commands",
+        Request::Raft { .. } => "question of an elector",
     }
 }

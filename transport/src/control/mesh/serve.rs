@@ -79,6 +79,8 @@ fn frame_kind(response: &Response) -> FrameKind {
         | Response::Handshake(_)
         | Response::Submitted(_)
         | Response::Status(_)
+        | Response::Commander(_)
+        | Response::Raft { .. }
         | Response::StaleEpoch { .. }
         | Response::NoCoordinator { .. }
         | Response::UnknownRun { .. }
