@@ -16,10 +16,11 @@ use crate::output::{FolderError, Progress, RunFolder};
 #[derive(Debug)]
 pub struct RunSink {
     records: Vec<RunRecord>,
-    /// Who numbered them: a new coordinator numbers anew.
+    /// The epoch whose coordinator numbered them.
     epoch: Option<Epoch>,
     folder: Option<RunFolder>,
     progress: Progress,
+    announced: bool,
 }
 
 /// How following ended.
@@ -56,6 +57,7 @@ impl RunSink {
             epoch: None,
             folder,
             progress: Progress::new(),
+            announced: false,
         }
     }
 
@@ -84,22 +86,26 @@ impl RunSink {
         }
     }
 
-    /// Takes records in. Those of a new coordinator replace all others; if they do not begin at the first one, they are
-    /// left to the next question.
     fn take(&mut self, reply: WatchReply) -> Result<(), FolderError> {
-        if self.epoch.is_some_and(|epoch| epoch != reply.epoch) {
-            self.progress
-                .say(&format!("another node commands now, epoch {}", reply.epoch));
+        if self.epoch != Some(reply.epoch) && reply.from > 0 {
+            // The numbers are another coordinator's: what is here is fetched anew from it.
+            self.progress.say(&format!(
+                "the coordinator changed: epoch {} goes on with the run",
+                reply.epoch
+            ));
             self.records.clear();
-        }
-        self.epoch = Some(reply.epoch);
-        if reply.from != self.records.len() as u64 {
+            self.epoch = Some(reply.epoch);
             return Ok(());
         }
+        self.epoch = Some(reply.epoch);
         let mut round_over = false;
         for record in reply.records {
             match &record {
-                RunRecord::Started(start) => self.begin(start)?,
+                RunRecord::Started(start) if !self.announced => {
+                    self.announced = true;
+                    self.begin(start)?;
+                }
+                RunRecord::Started(_) => {}
                 RunRecord::Round(_) => round_over = true,
                 RunRecord::Note(note) => self.progress.say(&note.text),
                 RunRecord::Observed(_) | RunRecord::Lost(_) | RunRecord::Added(_) | RunRecord::Ended(_) => {}

@@ -2,7 +2,8 @@
 //!
 //! An elector commands from the moment its first entry of the term is applied, since everything that was committed
 //! before is applied then. It is deposed when it sees a higher vote, when a proposal of its is lost, or when no
-//! majority has answered for [`LEASE`]. It never commands twice in one epoch: after a lost lease it has a new election.
+//! majority has answered for [`LEASE`]. It never commands twice in one epoch: after a lost lease it steps down, so that
+//! electors which hear it without being heard elect another one, and stands again when a majority answers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::Running;
 use super::store::Applied;
 use super::types::{ElectorId, LogId, TypeConfig, Vote, epoch_of};
+use super::wire::Wire;
 
 type Metrics = RaftMetrics<ElectorId, openraft::EmptyNode>;
 
@@ -49,6 +51,8 @@ impl Confirmed {
 /// The task that follows one raft.
 pub(super) struct Lead<'a> {
     me: ElectorId,
+    electors: usize,
+    wire: Arc<dyn Wire>,
     raft: Raft<TypeConfig>,
     metrics: watch::Receiver<Metrics>,
     confirmed: &'a Confirmed,
@@ -59,6 +63,8 @@ pub(super) struct Lead<'a> {
     epoch: Option<Epoch>,
     /// The last epoch in which it was deposed: it does not command in it again.
     spent: Option<Epoch>,
+    /// It found itself without a majority and leaves elections to others until it hears one.
+    passive: bool,
     /// When the loop last turned: what it finds now happened since.
     last_turn: Instant,
     lost: mpsc::UnboundedSender<(Epoch, String)>,
@@ -66,14 +72,19 @@ pub(super) struct Lead<'a> {
 }
 
 impl<'a> Lead<'a> {
+    /// Follows the raft of one of `electors` electors.
     pub(super) fn new(
         running: &Running,
+        electors: usize,
+        wire: Arc<dyn Wire>,
         confirmed: &'a Confirmed,
         events: mpsc::UnboundedSender<Event>,
     ) -> Self {
         let (lost, losses) = mpsc::unbounded_channel();
         Self {
             me: running.identity.id,
+            electors,
+            wire,
             raft: running.raft.clone(),
             metrics: running.raft.metrics(),
             confirmed,
@@ -81,6 +92,7 @@ impl<'a> Lead<'a> {
             begun: None,
             epoch: None,
             spent: None,
+            passive: false,
             last_turn: Instant::now(),
             lost,
             losses,
@@ -121,6 +133,9 @@ impl<'a> Lead<'a> {
                 _ = tick.tick() => {
                     let metrics = self.metrics.borrow().clone();
                     self.follow(&metrics).await?;
+                    if self.passive {
+                        self.look_for_majority().await;
+                    }
                 }
                 Some(entry) = proposals.recv() => self.propose(entry).await,
             }
@@ -165,22 +180,16 @@ impl<'a> Lead<'a> {
                 self.depose(&format!("the electors went on to epoch {epoch}"));
             } else if !self.confirmed.holds(own) {
                 self.depose(&format!("no majority of the electors has answered for {LEASE:?}"));
-                // Who hears this elector and is not heard by it must not wait for it.
-                self.raft.runtime_config().heartbeat(false);
+                // Its bids would only disturb electors that hear it and are not heard by it.
+                self.raft.runtime_config().elect(false);
+                self.passive = true;
             }
-        }
-        if !leads {
-            self.raft.runtime_config().heartbeat(true);
         }
         if self.epoch.is_some() || !leads {
             return Ok(());
         }
         if self.spent == Some(epoch) {
-            if is_confirmed(metrics) {
-                self.begun = None;
-                return self.step_down(metrics).await;
-            }
-            return Ok(());
+            return self.step_down(metrics).await;
         }
         if let Some((begun, decisions)) = self.begun.take_if(|(begun, _)| *begun == epoch) {
             self.epoch = Some(begun);
@@ -213,11 +222,20 @@ impl<'a> Lead<'a> {
             .last_log_index
             .map(|index| LogId::new(CommittedLeaderId::new(term, self.me), index));
         let request = VoteRequest::new(Vote::new(term + 1, self.me), last);
-        let answer = self.raft.vote(request).await.map_err(|error| error.to_string())?;
-        if answer.vote_granted {
-            tracing::info!(term, "a majority of electors answers again: a new election");
+        self.raft
+            .vote(request)
+            .await
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Stands for election again once a majority answers questions.
+    async fn look_for_majority(&mut self) {
+        let heard = self.wire.look_around().await.electors.len() + 1;
+        if heard > self.electors / 2 {
+            self.passive = false;
+            self.raft.runtime_config().elect(true);
         }
-        Ok(())
     }
 
     async fn propose(&mut self, entry: Entry) {
@@ -258,12 +276,6 @@ impl<'a> Lead<'a> {
         // Without a receiver the agent is stopping.
         let _: Result<_, _> = self.events.send(event);
     }
-}
-
-fn is_confirmed(metrics: &Metrics) -> bool {
-    metrics
-        .millis_since_quorum_ack
-        .is_some_and(|millis| u128::from(millis) < LEASE.as_millis())
 }
 
 /// How long a leader commands without an answer of a majority: above the longest wait of an election, so that a busy

@@ -150,8 +150,9 @@ impl Electors {
             }
         };
         let (running, applied) = self.start_raft(store).await?;
+        let (electors, wire) = (self.config.electors.len(), Arc::clone(&self.wire));
         let asking = ask_until_admitted(running.clone(), Arc::clone(&self.wire));
-        let leading = Lead::new(&running, &self.confirmed, events).run(applied, proposals);
+        let leading = Lead::new(&running, electors, wire, &self.confirmed, events).run(applied, proposals);
         tokio::join!(asking, leading).1
     }
 

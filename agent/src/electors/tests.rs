@@ -154,7 +154,7 @@ impl Trial {
         one.electors.shutdown().await;
     }
 
-    fn state_of(&self, me: u16) -> std::path::PathBuf {
+    fn state_of(&self, me: u16) -> PathBuf {
         self.folder.path().join(format!("e{me}"))
     }
 }

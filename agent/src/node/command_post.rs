@@ -12,7 +12,7 @@ use std::time::Duration;
 use bench_core::ids::{Epoch, NodeIndex, RunId};
 use bench_core::message::{MemberStatus, Response, RunStatus, SubmitReply, WatchReply};
 use bench_core::plan::Plan;
-use bench_core::record::RunRecord;
+use bench_core::record;
 use coordinator::{CallFault, CallTag, Command, Config, Coordinator, Event, MemberState, Ticket};
 use tokio::sync::{Notify, oneshot, watch};
 
@@ -159,7 +159,7 @@ impl CommandPost {
             run: view.id(),
             epoch: view.epoch(),
             from,
-            records: batch(fresh),
+            records: record::batch(fresh).to_vec(),
             status: view.status(),
         })
     }
@@ -212,33 +212,6 @@ async fn sleep_until(deadline: Option<bench_core::time::Mono>) {
         None => std::future::pending().await,
     }
 }
-
-/// As many records from the front as fit a message.
-fn batch(records: &[RunRecord]) -> Vec<RunRecord> {
-    let mut left = BATCH_BYTES;
-    let fitting = records.iter().take_while(|record| {
-        let size = rough_size(record);
-        let fits = left >= size;
-        left = left.saturating_sub(size);
-        fits
-    });
-    let count = fitting.count().max(1).min(records.len());
-    records[..count].to_vec()
-}
-
-/// An upper estimate of a record's encoded size in bytes.
-fn rough_size(record: &RunRecord) -> usize {
-    match record {
-        // A sample has at most 256 marks of 3 varints, a histogram a few KiB.
-        RunRecord::Observed(_) => 12 << 10,
-        RunRecord::Started(start) => 1024 + start.nodes.len() * 2048,
-        RunRecord::Added(cells) => 32 * cells.len(),
-        RunRecord::Round(_) | RunRecord::Lost(_) | RunRecord::Note(_) | RunRecord::Ended(_) => 1024,
-    }
-}
-
-/// Budget of a batch of records: half of the 16 MiB limit of a result batch, since sizes are estimates.
-const BATCH_BYTES: usize = 8 << 20;
 
 /// Longest wait for news in one request: below the idle limit of a connection.
 const LONGEST_WATCH: Duration = Duration::from_secs(10);
