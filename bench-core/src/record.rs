@@ -1,7 +1,7 @@
 //! The records of a run: what the coordinator publishes and a report is made from.
 //!
 //! The list of records, in order, is the whole run: [`RunRecord::Started`] first, [`RunRecord::Ended`] last if the
-//! run ended. Verdict, blame and report are pure functions of it, so a client that kept the records of a killed run
+//! run ended. A node that joins late brings another `Started`; the last one holds. Verdict, blame and report are pure functions of it, so a client that kept the records of a killed run
 //! can still report what it had.
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ use crate::time::ClockOffset;
 )]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum RunRecord {
-    /// The run began.
+    /// The run began, or a node that was absent joined it: the last one holds.
     Started(Box<RunStart>),
     /// A round was started at an agreed instant.
     Round(RoundRecord),
@@ -34,6 +34,32 @@ pub enum RunRecord {
     Note(Note),
     /// The run ended.
     Ended(RunEnd),
+}
+
+impl RunRecord {
+    /// An upper estimate of the encoded size in bytes.
+    fn rough_bytes(&self) -> usize {
+        match self {
+            // A sample has at most 256 marks of 3 varints, a histogram a few KiB.
+            Self::Observed(_) => 12 << 10,
+            Self::Started(start) => 1024 + start.nodes.len() * 2048,
+            Self::Added(cells) => 32 * cells.len(),
+            Self::Round(_) | Self::Lost(_) | Self::Note(_) | Self::Ended(_) => 1024,
+        }
+    }
+}
+
+/// As many records from the front as fit a message; at least one if there is one.
+pub fn batch(records: &[RunRecord]) -> &[RunRecord] {
+    let mut left = BATCH_BYTES;
+    let fitting = records.iter().take_while(|record| {
+        let size = record.rough_bytes();
+        let fits = left >= size;
+        left = left.saturating_sub(size);
+        fits
+    });
+    let count = fitting.count().max(1).min(records.len());
+    &records[..count]
 }
 
 /// How a run began.
@@ -262,3 +288,6 @@ pub enum RunEnd {
         reason: String,
     },
 }
+
+/// Budget of a batch of records: half of the 16 MiB limit of a result batch, since sizes are estimates.
+const BATCH_BYTES: usize = 8 << 20;

@@ -11,7 +11,8 @@ use crate::event::{CallTag, Ticket};
 /// What the machine wants done. The driver executes commands in order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Have this decided; the answer is [`Event::Committed`](crate::Event::Committed).
+    /// Have this decided; the answer is [`Event::Committed`](crate::Event::Committed), or
+    /// [`Event::Deposed`](crate::Event::Deposed) if it is lost.
     Propose(Entry),
     /// Ask an agent; the answer is [`Event::Answered`](crate::Event::Answered) with the same tag.
     Send {

@@ -2,19 +2,38 @@
 
 use std::time::Duration;
 
-use bench_core::ids::NodeId;
+use bench_core::ids::{NodeId, NodeIndex};
 
 /// What the machine must know of its mesh. Fixed for a mesh generation.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The roster in order.
     pub roster: Vec<NodeId>,
+    /// The electors in order: a majority of them holds every decision and every result.
+    pub electors: Vec<NodeIndex>,
     /// How long a run waits for members that have not joined, from the election on.
     pub join_timeout: Duration,
 }
 
 /// How long a node may take to tell its inventory: it reads sysfs and starts one probe process.
 pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How long a new coordinator waits for nodes that it has not heard a word of. They may have died with the old one;
+/// they still take part when they answer later. Part of the 3 s from a kill to the first start of the new epoch.
+pub(crate) const RECOVERY_PATIENCE: Duration = Duration::from_millis(800);
+
+/// How long it waits for the journals of nodes that have begun to answer: as long as one answer may take.
+pub(crate) const RECOVERY_LIMIT: Duration = COLLECT_TIMEOUT;
+
+/// How long an elector may take to keep one batch of a result: 8 MiB over 1 Gb/s and a slow disk.
+pub(crate) const STORE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Pause before an elector that did not keep a batch is asked again.
+pub(crate) const STORE_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long a majority of the electors may take to keep a result before the run ends without it: six tries of an
+/// elector that does not answer.
+pub(crate) const STORE_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long after a round's last traffic its observations may take to arrive. Above the worker supervision's own
 /// limits (2 s peer grace, 5 s without a pong), so that a hung worker is named by its agent and not by this deadline.

@@ -5,7 +5,7 @@ use bench_core::message::{Response, RoundKey};
 use bench_core::plan::Plan;
 use thiserror::Error;
 
-use crate::decision::Entry;
+use crate::decision::{Decisions, Entry};
 
 /// What happens to the machine.
 #[derive(Clone, Debug)]
@@ -14,13 +14,15 @@ pub enum Event {
     Elected {
         /// The fence of all that it will command.
         epoch: Epoch,
+        /// What was committed before this epoch began.
+        decisions: Box<Decisions>,
     },
     /// It no longer does.
     Deposed {
         /// Who or what said so.
         reason: String,
     },
-    /// An entry is decided.
+    /// An entry is decided. In the order of the log, also entries that another epoch proposed.
     Committed(Entry),
     /// A node is a member.
     Joined {
@@ -80,6 +82,8 @@ pub enum CallTag {
     Abort(RoundKey),
     /// Send what the journal holds.
     Collect(RunId),
+    /// Keep the result.
+    Store(RunId),
 }
 
 /// Why a call has no answer.

@@ -22,14 +22,16 @@ mod command;
 mod config;
 mod decision;
 mod event;
+mod fence;
 mod machine;
 mod members;
 mod run;
 
 pub use command::Command;
 pub use config::Config;
-pub use decision::{Decisions, Entry};
+pub use decision::{AcceptedRun, Decisions, Entry};
 pub use event::{CallFault, CallTag, Event, Ticket};
+pub use fence::{Fence, Passage};
 pub use machine::Coordinator;
 pub use members::{MemberState, Members};
 pub use run::{RunPhase, RunView};

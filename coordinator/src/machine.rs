@@ -10,7 +10,7 @@ use bench_core::time::Mono;
 
 use crate::command::Command;
 use crate::config::Config;
-use crate::decision::{Decisions, Entry};
+use crate::decision::{AcceptedRun, Decisions, Entry};
 use crate::event::{CallFault, CallTag, Event, Ticket};
 use crate::members::Members;
 use crate::run::{Context, Run, RunView};
@@ -45,7 +45,7 @@ impl Coordinator {
     /// Something happened at `now`.
     pub fn handle(&mut self, event: Event, now: Mono) {
         match event {
-            Event::Elected { epoch } => self.elected(epoch, now),
+            Event::Elected { epoch, decisions } => self.elected(epoch, *decisions, now),
             Event::Deposed { reason } => self.deposed(&reason),
             Event::Committed(entry) => self.committed(&entry, now),
             Event::Joined { node, boot } => {
@@ -103,17 +103,55 @@ impl Coordinator {
         run.map(|run| RunView::new(run, &self.config))
     }
 
-    fn elected(&mut self, epoch: Epoch, now: Mono) {
+    fn elected(&mut self, epoch: Epoch, decisions: Decisions, now: Mono) {
         self.epoch = Some(epoch);
+        self.decisions = decisions;
         self.join_deadline = now.after(self.config.join_timeout);
+        self.drop_open_run("it was elected anew");
+        if let Some(accepted) = self.decisions.running.clone() {
+            self.take_over(accepted, epoch, now);
+        }
+    }
+
+    /// Goes on with a run of an earlier epoch.
+    fn take_over(&mut self, accepted: AcceptedRun, epoch: Epoch, now: Mono) {
+        let mut out = Vec::new();
+        let mut context = Context {
+            config: &self.config,
+            members: &self.members,
+            out: &mut out,
+            now,
+        };
+        let last_mark = self.decisions.last_mark;
+        let run = Run::take_over(accepted, last_mark, epoch, self.join_deadline, &mut context);
+        self.keep(run);
+        self.commands.extend(out);
+        self.with_run(now, Run::advance);
     }
 
     fn deposed(&mut self, reason: &str) {
         self.epoch = None;
         self.commands.clear();
-        if let Some(run) = self.runs.back_mut() {
-            run.depose(format!("the coordinator was deposed: {reason}"));
+        self.drop_open_run(reason);
+    }
+
+    /// Forgets a run that is not over: whoever commands next goes on with it, if it was accepted.
+    fn drop_open_run(&mut self, reason: &str) {
+        if self.runs.back().is_none_or(Run::is_ended) {
+            return;
         }
+        let ticket = self.runs.pop_back().and_then(|mut run| run.take_ticket());
+        if let Some(ticket) = ticket {
+            let reason = format!("the coordinator was replaced: {reason}");
+            self.reply(ticket, SubmitReply::Undecided { reason });
+        }
+    }
+
+    fn keep(&mut self, run: Run) {
+        while self.runs.len() >= KEPT_RUNS {
+            self.runs.pop_front();
+        }
+        self.runs.push_back(run);
     }
 
     fn committed(&mut self, entry: &Entry, now: Mono) {
@@ -147,8 +185,9 @@ impl Coordinator {
             self.reply(ticket, reply);
             return;
         }
-        while self.runs.len() >= KEPT_RUNS {
-            self.runs.pop_front();
+        if self.decisions.ended == Some(id) {
+            self.reply(ticket, SubmitReply::Accepted);
+            return;
         }
         let mut out = Vec::new();
         let mut context = Context {
@@ -158,7 +197,7 @@ impl Coordinator {
             now,
         };
         let run = Run::new(id, plan, epoch, ticket, wall_seconds, &mut context);
-        self.runs.push_back(run);
+        self.keep(run);
         self.commands.extend(out);
     }
 

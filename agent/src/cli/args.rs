@@ -99,7 +99,7 @@ pub struct AgentArgs {
     /// The rails in order: devices or addresses. Default: every interface that is up but the one with the default route.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub rails: Vec<String>,
-    /// Where journals and the election term are kept. Default: /var/lib/railmesh/NAME, or below ~/.local/state.
+    /// Where journals and the elector's state are kept. Default: /var/lib/railmesh/NAME, or below ~/.local/state.
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// The worker's executable. Default: railmesh-worker beside this file, or this file itself.
@@ -108,6 +108,10 @@ pub struct AgentArgs {
     /// How long a run waits for nodes that have not joined.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub join_timeout: Duration,
+    /// How many nodes, the first of the roster, elect and are elected: odd, the same number on every node. Default: 1 of
+    /// up to 2 nodes, 3 of up to 4, else 5.
+    #[arg(long, value_name = "N")]
+    pub electors: Option<usize>,
     /// Begin a new generation of the mesh, the same number on every node: leaves the election state of older ones behind.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub new_generation: u64,

@@ -30,6 +30,9 @@ pub(crate) async fn submit(client: &Client, run: RunId, plan: Plan) -> Result<()
         Response::Submitted(SubmitReply::Busy { run }) => Err(ExitError::usage(anyhow!(
             "run {run} is on: follow it with `railmesh attach {run}` or stop it with `railmesh cancel {run}`"
         ))),
+        Response::Submitted(SubmitReply::Undecided { reason }) => Err(ExitError::not_measured(anyhow!(
+            "the electors did not decide: {reason}; submit the same run once more with --run-id {run}"
+        ))),
         Response::Submitted(SubmitReply::Rejected { reason }) => {
             Err(ExitError::usage(anyhow!("the plan was rejected: {reason}")))
         }

@@ -43,7 +43,7 @@ pub(crate) async fn resolve(args: &AgentArgs) -> Result<Roster, ExitError> {
         },
         (None, None, None) => return Err(ExitError::usage(anyhow!("name the roster with --peers"))),
     };
-    Roster::new(peers, None, Generation(args.new_generation)).map_err(ExitError::usage)
+    Roster::new(peers, args.electors, Generation(args.new_generation)).map_err(ExitError::usage)
 }
 
 fn pods(pattern: &str, service: &str) -> Result<Vec<Peer>, ExitError> {
@@ -62,7 +62,7 @@ async fn expected(args: &AgentArgs, service: &str, expect: usize) -> Result<Rost
         let problem = match resolver.lookup(host).await {
             Ok(addresses) => match peers_from_addresses(&addresses, port, expect) {
                 Ok(peers) => {
-                    return Roster::new(peers, None, Generation(args.new_generation))
+                    return Roster::new(peers, args.electors, Generation(args.new_generation))
                         .map_err(ExitError::usage);
                 }
                 Err(error) => describe_count(host, &error),

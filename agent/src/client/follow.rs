@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bench_core::ids::RunId;
+use bench_core::ids::{Epoch, RunId};
 use bench_core::message::{Request, Response, RunStatus, WatchReply};
 use bench_core::record::{NodePresence, RunRecord, RunStart};
 use bench_core::report::{ReportError, RunReport};
@@ -16,8 +16,11 @@ use crate::output::{FolderError, Progress, RunFolder};
 #[derive(Debug)]
 pub struct RunSink {
     records: Vec<RunRecord>,
+    /// The epoch whose coordinator numbered them.
+    epoch: Option<Epoch>,
     folder: Option<RunFolder>,
     progress: Progress,
+    announced: bool,
 }
 
 /// How following ended.
@@ -51,8 +54,10 @@ impl RunSink {
     pub fn new(folder: Option<RunFolder>) -> Self {
         Self {
             records: Vec::new(),
+            epoch: None,
             folder,
             progress: Progress::new(),
+            announced: false,
         }
     }
 
@@ -82,10 +87,25 @@ impl RunSink {
     }
 
     fn take(&mut self, reply: WatchReply) -> Result<(), FolderError> {
+        if self.epoch != Some(reply.epoch) && reply.from > 0 {
+            // The numbers are another coordinator's: what is here is fetched anew from it.
+            self.progress.say(&format!(
+                "the coordinator changed: epoch {} goes on with the run",
+                reply.epoch
+            ));
+            self.records.clear();
+            self.epoch = Some(reply.epoch);
+            return Ok(());
+        }
+        self.epoch = Some(reply.epoch);
         let mut round_over = false;
         for record in reply.records {
             match &record {
-                RunRecord::Started(start) => self.begin(start)?,
+                RunRecord::Started(start) if !self.announced => {
+                    self.announced = true;
+                    self.begin(start)?;
+                }
+                RunRecord::Started(_) => {}
                 RunRecord::Round(_) => round_over = true,
                 RunRecord::Note(note) => self.progress.say(&note.text),
                 RunRecord::Observed(_) | RunRecord::Lost(_) | RunRecord::Added(_) | RunRecord::Ended(_) => {}
@@ -144,10 +164,13 @@ pub async fn follow(
                     Followed::SoFar => {}
                 }
             }
+            // A new coordinator may not have taken the run up yet.
+            Ok(_) if sink.epoch.is_some() && wait && !has_waited(&mut lost_since) => {
+                tokio::time::sleep(RECONNECT_PAUSE).await;
+            }
             Ok(_) => return Err(FollowError::UnknownRun { run }),
             Err(error) => {
-                let since = *lost_since.get_or_insert_with(Instant::now);
-                if since.elapsed() > RECONNECT_FOR {
+                if has_waited(&mut lost_since) {
                     return Err(error.into());
                 }
                 tokio::time::sleep(RECONNECT_PAUSE).await;
@@ -156,6 +179,11 @@ pub async fn follow(
             }
         }
     }
+}
+
+/// Whether nothing has been heard for [`RECONNECT_FOR`].
+fn has_waited(lost_since: &mut Option<Instant>) -> bool {
+    lost_since.get_or_insert_with(Instant::now).elapsed() > RECONNECT_FOR
 }
 
 fn how_far(sink: &RunSink, status: &RunStatus) -> Followed {

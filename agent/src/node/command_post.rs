@@ -12,7 +12,7 @@ use std::time::Duration;
 use bench_core::ids::{Epoch, NodeIndex, RunId};
 use bench_core::message::{MemberStatus, Response, RunStatus, SubmitReply, WatchReply};
 use bench_core::plan::Plan;
-use bench_core::record::RunRecord;
+use bench_core::record;
 use coordinator::{CallFault, CallTag, Command, Config, Coordinator, Event, MemberState, Ticket};
 use tokio::sync::{Notify, oneshot, watch};
 
@@ -136,6 +136,16 @@ impl CommandPost {
             .collect()
     }
 
+    /// Who is here.
+    pub(crate) fn present(&self) -> Vec<NodeIndex> {
+        let machine = self.machine();
+        let states = machine.members().states().iter().zip(0..);
+        states
+            .filter(|(state, _)| matches!(state, MemberState::Present { .. }))
+            .map(|(_, index)| NodeIndex(index))
+            .collect()
+    }
+
     /// How far the latest run is.
     pub(crate) fn latest(&self) -> Option<RunStatus> {
         self.machine().run(None).map(|run| run.status())
@@ -147,16 +157,20 @@ impl CommandPost {
         let fresh = view.records().get(from as usize..).unwrap_or_default();
         Some(WatchReply {
             run: view.id(),
+            epoch: view.epoch(),
             from,
-            records: batch(fresh),
+            records: record::batch(fresh).to_vec(),
             status: view.status(),
         })
     }
 
     fn execute(self: &Arc<Self>, command: Command, node: &Arc<Node>) {
         match command {
-            // A lone elector is its own majority.
-            Command::Propose(entry) => self.feed(Event::Committed(entry)),
+            Command::Propose(entry) => {
+                if let Some(electors) = node.electors.get() {
+                    electors.propose(entry);
+                }
+            }
             Command::Reply { ticket, reply } => {
                 if let Some(sender) = self.tickets.lock().expect(HELD).remove(&ticket) {
                     // A client that went away needs no answer.
@@ -198,33 +212,6 @@ async fn sleep_until(deadline: Option<bench_core::time::Mono>) {
         None => std::future::pending().await,
     }
 }
-
-/// As many records from the front as fit a message.
-fn batch(records: &[RunRecord]) -> Vec<RunRecord> {
-    let mut left = BATCH_BYTES;
-    let fitting = records.iter().take_while(|record| {
-        let size = rough_size(record);
-        let fits = left >= size;
-        left = left.saturating_sub(size);
-        fits
-    });
-    let count = fitting.count().max(1).min(records.len());
-    records[..count].to_vec()
-}
-
-/// An upper estimate of a record's encoded size in bytes.
-fn rough_size(record: &RunRecord) -> usize {
-    match record {
-        // A sample has at most 256 marks of 3 varints, a histogram a few KiB.
-        RunRecord::Observed(_) => 12 << 10,
-        RunRecord::Started(start) => 1024 + start.nodes.len() * 2048,
-        RunRecord::Added(cells) => 32 * cells.len(),
-        RunRecord::Round(_) | RunRecord::Lost(_) | RunRecord::Note(_) | RunRecord::Ended(_) => 1024,
-    }
-}
-
-/// Budget of a batch of records: half of the 16 MiB limit of a result batch, since sizes are estimates.
-const BATCH_BYTES: usize = 8 << 20;
 
 /// Longest wait for news in one request: below the idle limit of a connection.
 const LONGEST_WATCH: Duration = Duration::from_secs(10);

@@ -15,7 +15,7 @@ use transport::control::mesh::ControlError;
 use transport::control::resolve::ResolveError;
 
 use super::emulate::Emulation;
-use crate::electors::TermError;
+use crate::electors::StoreError;
 use crate::inventory::Host;
 use crate::supervise::{WorkerFactory, WorkerSpec};
 
@@ -38,7 +38,7 @@ pub struct AgentConfig {
     pub dns: Option<SocketAddr>,
     /// This node's rails in order.
     pub rails: Vec<RailEndpoint>,
-    /// Where journals and the term are kept.
+    /// Where journals and the elector's state are kept.
     pub state: PathBuf,
     /// How long a run waits for nodes that have not joined.
     pub join_timeout: Duration,
@@ -70,9 +70,9 @@ pub enum AgentError {
         /// Why.
         source: io::Error,
     },
-    /// The election term is not known.
+    /// The elector's state cannot be kept.
     #[error(transparent)]
-    Term(#[from] TermError),
+    Electors(#[from] StoreError),
     /// The mesh cannot be served.
     #[error(transparent)]
     Control(#[from] ControlError),

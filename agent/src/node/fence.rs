@@ -1,70 +1,52 @@
-//! The fence: the highest epoch this node has seen. Commands of a lower one are refused.
+//! The fence of this node, shared by everything that serves commands. The rule is [`coordinator::Fence`]'s.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
-use bench_core::ids::Epoch;
+use bench_core::ids::{Epoch, NodeIndex};
+use bench_core::message::Response;
+use coordinator::Passage;
 
-/// The highest epoch seen. Only grows.
-#[derive(Debug, Default)]
+/// The fence of this node.
+#[derive(Debug)]
 pub(crate) struct Fence {
-    highest: Mutex<Option<Epoch>>,
-}
-
-/// What the fence says of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passage {
-    /// It may be obeyed.
-    Open,
-    /// A higher epoch was seen.
-    Stale {
-        /// That epoch.
-        seen: Epoch,
-    },
+    rule: Mutex<coordinator::Fence>,
 }
 
 impl Fence {
-    /// Holds a command's epoch against the highest seen, and remembers it if it is higher.
-    pub(crate) fn pass(&self, epoch: Epoch) -> Passage {
-        let mut highest = self.lock();
-        match *highest {
-            Some(seen) if epoch < seen => Passage::Stale { seen },
-            Some(_) | None => {
-                *highest = Some(epoch);
-                Passage::Open
-            }
+    /// The fence of a process that just started.
+    pub(crate) fn new(electors: usize) -> Self {
+        Self {
+            rule: Mutex::new(coordinator::Fence::new(electors)),
         }
     }
 
-    /// Remembers an epoch that another node has seen.
-    pub(crate) fn raise(&self, epoch: Option<Epoch>) {
-        let mut highest = self.lock();
-        *highest = (*highest).max(epoch);
+    /// Whether a command of the elector that `epoch` names may be obeyed.
+    ///
+    /// # Errors
+    /// The answer that refuses it.
+    pub(crate) fn pass(&self, epoch: Epoch) -> Result<(), Response> {
+        match self.rule().pass(epoch) {
+            Passage::Open => Ok(()),
+            Passage::Stale { seen } => Err(Response::StaleEpoch { seen }),
+            Passage::Shut { told, majority } => Err(Response::Invalid {
+                reason: format!(
+                    "this process just started and has read the epoch from {told} of {majority} electors so far"
+                ),
+            }),
+        }
+    }
+
+    /// An elector told the highest epoch that it has seen or voted for.
+    pub(crate) fn learn(&self, elector: NodeIndex, highest: Option<Epoch>) {
+        self.rule().learn(elector, highest);
     }
 
     /// The highest epoch seen.
     pub(crate) fn highest(&self) -> Option<Epoch> {
-        *self.lock()
+        self.rule().highest()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Epoch>> {
-        self.highest
-            .lock()
-            .expect("nothing panics while the fence is held")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lower_epoch_is_refused_and_the_fence_never_falls() {
-        let epoch = |term, elector| Epoch { term, elector };
-        let fence = Fence::default();
-        assert_eq!(fence.pass(epoch(2, 0)), Passage::Open);
-        assert_eq!(fence.pass(epoch(1, 4)), Passage::Stale { seen: epoch(2, 0) });
-        assert_eq!(fence.pass(epoch(2, 1)), Passage::Open);
-        fence.raise(Some(epoch(2, 0)));
-        assert_eq!(fence.highest(), Some(epoch(2, 1)));
+    fn rule(&self) -> MutexGuard<'_, coordinator::Fence> {
+        self.rule.lock().expect("nothing panics while the fence is held")
     }
 }

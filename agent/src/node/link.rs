@@ -1,61 +1,35 @@
-//! This node's connection to the coordinator: kept open, made again after a loss, its name resolved anew when nobody
-//! answers.
+//! This node's connections to the electors: kept open, made again after a loss, a name resolved anew when nobody
+//! answers. Between two electors the one with the lower index dials.
 
 use std::net::SocketAddr;
 use std::sync::Weak;
 use std::time::Duration;
 
 use bench_core::ids::NodeIndex;
-use bench_core::roster::Peer;
-use tokio::sync::watch;
+use bench_core::roster::{Peer, Roster};
 use transport::control::backoff::BackoffPolicy;
 use transport::control::keep::{KeptConnection, LinkEvent};
-use transport::control::mesh::Connection;
+use transport::control::mesh::Peer as Remote;
 use transport::control::resolve::Resolver;
 
 use super::Node;
 
-/// How the connection to the coordinator is.
-#[derive(Clone, Debug)]
-pub(super) enum LinkState {
-    /// It is open.
-    Up {
-        /// The connection.
-        connection: Connection,
-    },
-    /// It is not, for now.
-    Down {
-        /// Why.
-        reason: String,
-    },
-    /// It will not be before somebody changes something.
-    Refused {
-        /// What.
-        reason: String,
-    },
-}
-
-impl LinkState {
-    /// Whether nothing more will come.
-    pub(super) fn is_final(&self) -> bool {
-        match self {
-            Self::Refused { .. } => true,
-            Self::Up { .. } | Self::Down { .. } => false,
-        }
+/// The electors that this node dials.
+pub(super) fn dialed_by(me: NodeIndex, roster: &Roster) -> Vec<NodeIndex> {
+    let electors = roster.electors.iter().copied();
+    if roster.electors.contains(&me) {
+        electors.filter(|elector| *elector > me).collect()
+    } else {
+        electors.collect()
     }
 }
 
-/// Keeps the connection until the node is gone or refused for good.
-pub(super) async fn keep(node: Weak<Node>, commander: NodeIndex) {
-    let Some((peer, link, resolver, mesh)) = node.upgrade().map(|node| {
+/// Keeps a connection to an elector until the node is gone.
+pub(super) async fn keep(node: Weak<Node>, elector: NodeIndex) {
+    let Some((peer, resolver, mesh)) = node.upgrade().map(|node| {
         let network = node.network();
-        let peer = node.roster.peers[commander.usize()].clone();
-        (
-            peer,
-            network.link.clone(),
-            network.resolver.clone(),
-            network.mesh.clone(),
-        )
+        let peer = node.roster.peers[elector.usize()].clone();
+        (peer, network.resolver.clone(), network.mesh.clone())
     }) else {
         return;
     };
@@ -63,16 +37,17 @@ pub(super) async fn keep(node: Weak<Node>, commander: NodeIndex) {
         let address = match address_of(&resolver, &peer).await {
             Ok(address) => address,
             Err(reason) => {
-                tracing::warn!(node = %peer.node, %reason, "the coordinator's name does not resolve yet");
-                link.send_replace(LinkState::Down { reason });
+                tracing::warn!(elector = %peer.node, %reason, "the elector's name does not resolve yet");
                 tokio::time::sleep(RESOLVE_PAUSE).await;
                 continue;
             }
         };
         let policy = BackoffPolicy::new(FIRST_WAIT, LONGEST_WAIT).expect("constants in order");
         let mut kept = KeptConnection::start(mesh.clone(), address, Some(peer.node.clone()), policy);
-        if follow(&node, &mut kept, &link).await == Next::End {
-            return;
+        match follow(&node, elector, &mut kept).await {
+            Next::Resolve => {}
+            Next::Later => tokio::time::sleep(REFUSED_PAUSE).await,
+            Next::End => return,
         }
     }
 }
@@ -80,43 +55,42 @@ pub(super) async fn keep(node: Weak<Node>, commander: NodeIndex) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Resolve,
+    Later,
     End,
 }
 
 /// Passes on what happens to one kept connection until it is refused or has failed [`FAILURES_TO_RESOLVE`] times.
-async fn follow(node: &Weak<Node>, kept: &mut KeptConnection, link: &watch::Sender<LinkState>) -> Next {
+async fn follow(node: &Weak<Node>, elector: NodeIndex, kept: &mut KeptConnection) -> Next {
     let mut failures = 0;
     while let Some(event) = kept.next().await {
+        let Some(node) = node.upgrade() else {
+            return Next::End;
+        };
+        let name = &node.roster.peers[elector.usize()].node;
         match event {
             LinkEvent::Up(connection) => {
                 failures = 0;
-                let Some(node) = node.upgrade() else {
-                    return Next::End;
-                };
-                node.fence.raise(connection.epoch());
-                tracing::info!(coordinator = %connection.peer(), "joined the mesh");
-                link.send_replace(LinkState::Up { connection });
+                tracing::info!(elector = %connection.peer(), "connected with an elector");
+                node.refused_by(elector, None);
+                if let Remote::Agent { boot, .. } = connection.peer() {
+                    node.joined(name, *boot);
+                }
             }
             LinkEvent::Down { reason } => {
-                tracing::warn!(%reason, "lost the coordinator");
-                link.send_replace(LinkState::Down { reason });
+                tracing::warn!(elector = %name, %reason, "lost an elector");
+                node.left(name, &reason);
             }
             LinkEvent::Failed { error, retry_in } => {
-                tracing::warn!(%error, ?retry_in, "cannot join the mesh yet");
-                link.send_replace(LinkState::Down {
-                    reason: error.to_string(),
-                });
+                tracing::warn!(elector = %name, %error, ?retry_in, "cannot reach an elector yet");
                 failures += 1;
                 if failures >= FAILURES_TO_RESOLVE {
                     return Next::Resolve;
                 }
             }
             LinkEvent::GivenUp { error } => {
-                tracing::error!(%error, "refused by the mesh");
-                link.send_replace(LinkState::Refused {
-                    reason: error.to_string(),
-                });
-                return Next::End;
+                tracing::error!(elector = %name, %error, "refused by an elector");
+                node.refused_by(elector, Some(error.to_string()));
+                return Next::Later;
             }
         }
     }
@@ -146,3 +120,6 @@ const RESOLVE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Failed tries after which the name is resolved anew: a restarted pod has another address.
 const FAILURES_TO_RESOLVE: u32 = 4;
+
+/// Pause after a refusal: somebody has to change something first.
+const REFUSED_PAUSE: Duration = Duration::from_secs(10);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench_core::cell::End;
+use bench_core::ids::NodeIndex;
 use bench_core::ids::{CellId, NodeId, RailId};
 use bench_core::message::{
     CellEndpoint, CellTask, EndpointInfo, Prepare, PrepareReply, Prepared, Request, Response, RoundKey,
@@ -27,7 +28,8 @@ impl Node {
     /// Ends are set up at the same time; each ends by itself within the request's time-out.
     pub(super) async fn prepare(self: &Arc<Self>, request: Prepare) -> PrepareReply {
         let round = self.rounds.get_or_begin(request.key);
-        let (clock, failed) = tokio::join!(self.offset_to_coordinator(), self.arm_all(&round, &request));
+        let coordinator = NodeIndex(request.key.epoch.elector);
+        let (clock, failed) = tokio::join!(self.offset_to(coordinator), self.arm_all(&round, &request));
         if let Some(clock) = clock {
             round.set_clock(clock);
         }

@@ -1,31 +1,37 @@
-//! The agent of one node: its connections, its rounds, its workers and, on the elected node, the coordinator.
+//! The agent of one node: its connections, its rounds, its workers and, on an elector, elections and the coordinator.
 //!
 //! ```text
 //!  mesh ──requests──▶ service ──▶ measure ──▶ supervise::Pool ══▶ workers
 //!   │                    │           └──────▶ journal
-//!   │                    └──▶ command post (elected node) ──▶ coordinator::Coordinator
+//!   │                    └──▶ command post (electors) ──▶ coordinator::Coordinator
 //!   └──connected, lost───────▶
 //! ```
 //! | task | owner | ends when | cancelling it is safe because |
 //! |---|---|---|---|
 //! | command post | [`Agent`] | the node is dropped | the machine is never held across an await |
-//! | link to the coordinator | [`Agent`] | the agent stops, or is refused for good | it holds only a connection |
+//! | elector | [`Agent`] | the agent stops, or its state cannot be kept | what it promised is on disk |
+//! | one link to an elector | [`Agent`] | the agent stops | it holds only a connection |
+//! | reading the epoch | [`Agent`] | a majority of electors has told it | it only asks |
 //! | one call to an agent | the command post | its deadline | its answer is an event; nobody else waits for it |
 
 mod command_post;
 mod config;
+mod elections;
 mod emulate;
 mod fence;
 mod journal_file;
 mod link;
 mod measure;
+mod results;
 mod rounds;
+mod route;
 mod service;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bench_core::ids::{BootId, NodeId, NodeIndex};
@@ -40,7 +46,7 @@ use transport::control::mesh::{CallError, Limits, Mesh, MeshConfig};
 use transport::control::peers::{DEFAULT_BOUND, PeerCache};
 use transport::control::resolve::Resolver;
 
-use crate::electors::next_term;
+use crate::electors::Electors;
 use crate::inventory::{Host, wall_seconds};
 use crate::supervise::Pool;
 use command_post::CommandPost;
@@ -48,7 +54,7 @@ pub use config::{AgentConfig, AgentError, Deps};
 pub use emulate::{Emulation, EmulationError};
 use fence::Fence;
 use journal_file::Journals;
-use link::LinkState;
+use results::Results;
 use rounds::Rounds;
 
 /// A running agent. [`Agent::shutdown`] ends it in order; dropping it stops its tasks at once.
@@ -56,8 +62,11 @@ use rounds::Rounds;
 pub struct Agent {
     node: Arc<Node>,
     tasks: Vec<JoinHandle<()>>,
-    link: watch::Receiver<LinkState>,
+    refusals: watch::Receiver<Refusals>,
 }
+
+/// What electors said that will not have this agent.
+type Refusals = BTreeMap<NodeIndex, String>;
 
 /// What all parts of an agent see.
 #[derive(Debug)]
@@ -70,9 +79,15 @@ pub(crate) struct Node {
     rails: Vec<RailEndpoint>,
     fence: Fence,
     journals: Journals,
+    results: Results,
     rounds: Rounds,
     pool: Pool,
+    /// On an elector.
     post: Option<Arc<CommandPost>>,
+    /// On an elector; set once, since it needs the node for its way to the others.
+    electors: OnceLock<Arc<Electors>>,
+    /// Whom clients' questions were last passed on to.
+    commander: Mutex<Option<NodeIndex>>,
     /// Set once, right after the mesh is bound: the mesh needs the node as its service first.
     network: OnceLock<Network>,
     next_task: AtomicU64,
@@ -83,18 +98,18 @@ struct Network {
     mesh: Mesh,
     peers: PeerCache,
     resolver: Resolver,
-    link: watch::Sender<LinkState>,
+    refusals: watch::Sender<Refusals>,
 }
 
 impl Agent {
-    /// Starts the agent: binds its address and, on the elected node, takes command; elsewhere begins to connect.
+    /// Starts the agent: binds its address, begins to connect and, on an elector, takes part in elections.
     ///
     /// # Errors
     /// [`AgentError`] with what to do.
     pub fn start(config: AgentConfig, deps: Deps) -> Result<Self, AgentError> {
         let me = config.me;
-        let lone_elector = config.roster.electors.first().copied().unwrap_or(NodeIndex(0));
-        let post = (me == lone_elector).then(|| Arc::new(CommandPost::new(machine_config(&config))));
+        let is_elector = config.roster.electors.contains(&me);
+        let post = is_elector.then(|| Arc::new(CommandPost::new(machine_config(&config))));
         let journals = Journals::open(config.state.join("journal")).map_err(|source| AgentError::State {
             path: config.state.clone(),
             source,
@@ -105,33 +120,42 @@ impl Agent {
             roster: config.roster.clone(),
             me,
             rails: config.rails.clone(),
-            fence: Fence::default(),
+            fence: Fence::new(config.roster.electors.len()),
+            results: Results::default(),
             journals,
             rounds: Rounds::default(),
             pool: Pool::new(deps.factory, deps.specs),
             post: post.clone(),
+            electors: OnceLock::new(),
+            commander: Mutex::new(None),
             network: OnceLock::new(),
             next_task: AtomicU64::new(1),
             config,
         });
-        let link = node.open_network()?;
+        let refusals = node.open_network()?;
         let mut tasks = Vec::new();
-        match post {
-            Some(post) => {
-                node.take_command(&post)?;
-                tasks.push(tokio::spawn(post.run(Arc::downgrade(&node))));
-            }
-            None => tasks.push(tokio::spawn(link::keep(Arc::downgrade(&node), lone_elector))),
+        if let Some(post) = post {
+            tasks.extend(node.start_elector(&post)?);
         }
-        Ok(Self { node, tasks, link })
+        for elector in link::dialed_by(me, &node.roster) {
+            tasks.push(tokio::spawn(link::keep(Arc::downgrade(&node), elector)));
+        }
+        tasks.push(tokio::spawn(elections::read_epoch(Arc::downgrade(&node))));
+        Ok(Self {
+            node,
+            tasks,
+            refusals,
+        })
     }
 
-    /// Waits until this agent is refused for good: another living agent has its name, or it runs another build.
+    /// Waits until most electors that this agent dials refuse it: another living agent has its name, or it runs another
+    /// build. A single one may be at fault itself.
     pub async fn refused(&mut self) -> String {
-        let state = self.link.wait_for(|state| state.is_final()).await;
-        match state.map(|state| state.clone()) {
-            Ok(LinkState::Refused { reason }) => reason,
-            Ok(LinkState::Down { .. } | LinkState::Up { .. }) | Err(_) => std::future::pending().await,
+        let dialed = link::dialed_by(self.node.me, &self.node.roster).len();
+        let most = |refusals: &Refusals| refusals.len() * 2 > dialed;
+        match self.refusals.wait_for(most).await {
+            Ok(refusals) => refusals.values().next().cloned().unwrap_or_default(),
+            Err(_) => std::future::pending().await,
         }
     }
 
@@ -143,6 +167,9 @@ impl Agent {
     /// Stops the tasks, ends the workers and tells the peers.
     pub async fn shutdown(self) {
         self.tasks.iter().for_each(JoinHandle::abort);
+        if let Some(electors) = self.node.electors.get() {
+            electors.shutdown().await;
+        }
         self.node.pool.shutdown().await;
         if let Some(network) = self.node.network.get() {
             network.mesh.shutdown().await;
@@ -161,7 +188,7 @@ impl Node {
         &self.roster.peers[self.me.usize()].node
     }
 
-    fn open_network(self: &Arc<Self>) -> Result<watch::Receiver<LinkState>, AgentError> {
+    fn open_network(self: &Arc<Self>) -> Result<watch::Receiver<Refusals>, AgentError> {
         let role = Role::Agent {
             node: self.name().clone(),
             boot: self.boot,
@@ -178,9 +205,7 @@ impl Node {
             },
             Arc::new(service::NodeService(Arc::downgrade(self))),
         )?;
-        let (link, state) = watch::channel(LinkState::Down {
-            reason: "not connected yet".to_owned(),
-        });
+        let (refusals, heard) = watch::channel(Refusals::new());
         let peers = PeerCache::new(mesh.clone(), DEFAULT_BOUND);
         let resolver = match self.config.dns {
             Some(server) => Resolver::with_server(server, &[])?,
@@ -190,28 +215,43 @@ impl Node {
             mesh,
             peers,
             resolver,
-            link,
+            refusals,
         };
         self.network
             .set(network)
             .expect("the network of a node is opened once");
-        Ok(state)
+        Ok(heard)
     }
 
-    fn take_command(&self, post: &CommandPost) -> Result<(), AgentError> {
-        let term = next_term(&self.config.state, self.roster.generation)?;
-        let epoch = bench_core::ids::Epoch {
-            term,
-            elector: self.me.0,
-        };
-        self.fence.raise(Some(epoch));
-        post.feed(Event::Elected { epoch });
+    fn start_elector(self: &Arc<Self>, post: &Arc<CommandPost>) -> Result<Vec<JoinHandle<()>>, AgentError> {
+        let elections::Elector {
+            electors,
+            duties,
+            events,
+        } = elections::open(self)?;
+        self.electors
+            .set(Arc::clone(&electors))
+            .expect("the elector of a node is opened once");
         post.feed(Event::Joined {
             node: self.me,
             boot: self.boot,
         });
-        tracing::info!(node = %self.name(), %epoch, "commands the mesh");
-        Ok(())
+        let weak = || Arc::downgrade(self);
+        Ok(vec![
+            tokio::spawn(Arc::clone(post).run(weak())),
+            tokio::spawn(elections::pump(weak(), Arc::clone(post), events)),
+            tokio::spawn(elections::take_part(electors, duties)),
+        ])
+    }
+
+    /// Takes note of an elector's refusal, or of its end.
+    fn refused_by(&self, elector: NodeIndex, reason: Option<String>) {
+        self.network().refusals.send_modify(|refusals| {
+            match reason {
+                Some(reason) => refusals.insert(elector, reason),
+                None => refusals.remove(&elector),
+            };
+        });
     }
 
     fn network(&self) -> &Network {
@@ -245,6 +285,14 @@ impl Node {
         request: Request,
         deadline: Duration,
     ) -> Result<Response, CallFault> {
+        // A process that was stopped goes on where it was; what it would start may be somebody else's by now.
+        if let (Request::Start(start), Some(electors)) = (&request, self.electors.get())
+            && !electors.confirms(start.key.epoch)
+        {
+            return Err(CallFault::Lost {
+                reason: format!("no majority of the electors confirms epoch {}", start.key.epoch),
+            });
+        }
         if to == self.me {
             return tokio::time::timeout(deadline, self.serve_command(request))
                 .await
@@ -311,14 +359,12 @@ impl Node {
     }
 
     /// This node's clock against the coordinator's: the best of [`CLOCK_SAMPLES`] exchanges.
-    async fn offset_to_coordinator(&self) -> Option<ClockOffset> {
-        if self.post.is_some() {
+    async fn offset_to(&self, coordinator: NodeIndex) -> Option<ClockOffset> {
+        if coordinator == self.me {
             return Some(ClockOffset::default());
         }
-        let connection = match &*self.network().link.borrow() {
-            LinkState::Up { connection } => connection.clone(),
-            LinkState::Down { .. } | LinkState::Refused { .. } => return None,
-        };
+        let name = &self.roster.peers.get(coordinator.usize())?.node;
+        let connection = self.network().mesh.connected_to(name)?;
         let mut samples: Vec<ClockSample> = Vec::with_capacity(CLOCK_SAMPLES);
         for _ in 0..CLOCK_SAMPLES {
             let sent: Mono = transport::clock::now();
@@ -340,6 +386,7 @@ impl Node {
 fn machine_config(config: &AgentConfig) -> Config {
     Config {
         roster: config.roster.peers.iter().map(|peer| peer.node.clone()).collect(),
+        electors: config.roster.electors.clone(),
         join_timeout: config.join_timeout,
     }
 }

@@ -5,14 +5,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bench_core::ids::Epoch;
-use bench_core::message::{HandshakeReply, Refusal, Request, Response, Role, StatusReply};
+use bench_core::ids::{BootId, Epoch, NodeId};
+use bench_core::message::{HandshakeReply, Refusal, Request, Response, Role};
 use coordinator::Event;
 use transport::control::mesh::{Connection, Peer, Service};
 
 use super::Node;
-use super::fence::Passage;
-use super::link::LinkState;
 
 /// The node as the mesh sees it. Holds it weakly, because the node holds the mesh.
 #[derive(Debug)]
@@ -38,22 +36,32 @@ impl Service for NodeService {
     }
 
     fn connected(&self, connection: Connection) {
-        if let (Some(node), Peer::Agent { node: name, boot, .. }) = (self.0.upgrade(), connection.peer())
-            && let (Some(post), Some(index)) = (&node.post, node.roster.index_of(name))
-        {
-            tracing::info!(node = %name, "joined");
-            post.feed(Event::Joined {
-                node: index,
-                boot: *boot,
-            });
+        if let (Some(node), Peer::Agent { node: name, boot, .. }) = (self.0.upgrade(), connection.peer()) {
+            node.joined(name, *boot);
         }
     }
 
     fn lost(&self, peer: &Peer, reason: &str) {
-        if let (Some(node), Some(name)) = (self.0.upgrade(), peer.node())
-            && let (Some(post), Some(index)) = (&node.post, node.roster.index_of(name))
+        if let (Some(node), Some(name)) = (self.0.upgrade(), peer.node()) {
+            node.left(name, reason);
+        }
+    }
+}
+
+impl Node {
+    /// A node is connected: a member, where this node is an elector.
+    pub(super) fn joined(&self, name: &NodeId, boot: BootId) {
+        if let (Some(post), Some(index)) = (&self.post, self.roster.index_of(name)) {
+            tracing::info!(node = %name, "joined");
+            post.feed(Event::Joined { node: index, boot });
+        }
+    }
+
+    /// A connection with a node is lost.
+    pub(super) fn left(&self, name: &NodeId, reason: &str) {
+        if let (Some(post), Some(index)) = (&self.post, self.roster.index_of(name))
             // A connection that replaced this one may be there already.
-            && node.network().mesh.connected_to(name).is_none()
+            && self.network().mesh.connected_to(name).is_none()
         {
             tracing::warn!(node = %name, reason, "left");
             post.feed(Event::Left {
@@ -62,9 +70,7 @@ impl Service for NodeService {
             });
         }
     }
-}
 
-impl Node {
     fn admit(&self, role: &Role) -> Result<Option<Epoch>, Refusal> {
         match role {
             Role::Client => Ok(self.fence.highest()),
@@ -97,7 +103,9 @@ impl Node {
     /// Answers a request of `peer`.
     async fn serve(self: &Arc<Self>, peer: &Peer, request: Request) -> Response {
         let allowed = match &request {
-            Request::Probe { epoch } | Request::Collect { epoch, .. } => self.may_command(*epoch, peer),
+            Request::Probe { epoch }
+            | Request::Collect { epoch, .. }
+            | Request::StoreResult { epoch, .. } => self.may_command(*epoch, peer),
             Request::Prepare(prepare) => self.may_command(prepare.key.epoch, peer),
             Request::Start(start) => self.may_command(start.key.epoch, peer),
             Request::Abort { key } => self.may_command(key.epoch, peer),
@@ -110,11 +118,21 @@ impl Node {
             | Request::Submit { .. }
             | Request::Watch { .. }
             | Request::Cancel { .. }
-            | Request::Status => Ok(()),
+            | Request::Status
+            | Request::WhoCommands
+            | Request::Raft { .. } => Ok(()),
         };
-        match allowed {
-            Ok(()) => self.serve_command(request).await,
-            Err(reason) => Response::Invalid { reason },
+        match (allowed, request) {
+            (
+                Ok(()),
+                request @ (Request::Submit { .. }
+                | Request::Watch { .. }
+                | Request::Cancel { .. }
+                | Request::Status),
+            ) => self.serve_client(peer, request).await,
+            (Ok(()), Request::Raft { payload }) => self.serve_elector(peer, &payload).await,
+            (Ok(()), request) => self.serve_command(request).await,
+            (Err(reason), _) => Response::Invalid { reason },
         }
     }
 
@@ -136,24 +154,41 @@ impl Node {
     pub(super) async fn serve_command(self: &Arc<Self>, request: Request) -> Response {
         match request {
             Request::Probe { epoch } => match self.fence.pass(epoch) {
-                Passage::Stale { seen } => Response::StaleEpoch { seen },
-                Passage::Open => self.probe().await,
+                Err(refusal) => refusal,
+                Ok(()) => self.probe().await,
             },
             Request::Prepare(prepare) => match self.fence.pass(prepare.key.epoch) {
-                Passage::Stale { seen } => Response::StaleEpoch { seen },
-                Passage::Open => Response::Prepared(self.prepare(prepare).await),
+                Err(refusal) => refusal,
+                Ok(()) => Response::Prepared(self.prepare(prepare).await),
             },
             Request::Start(start) => match self.fence.pass(start.key.epoch) {
-                Passage::Stale { seen } => Response::StaleEpoch { seen },
-                Passage::Open => Response::Observations(self.start(start).await),
+                Err(refusal) => refusal,
+                Ok(()) => Response::Observations(self.start(start).await),
             },
             Request::Abort { key } => {
                 self.abort(key).await;
                 Response::Done
             }
-            Request::Collect { epoch, run, cells } => match self.fence.pass(epoch) {
-                Passage::Stale { seen } => Response::StaleEpoch { seen },
-                Passage::Open => self.collect(run, &cells),
+            Request::Collect {
+                epoch,
+                run,
+                cells,
+                skip,
+            } => match self.fence.pass(epoch) {
+                Err(refusal) => refusal,
+                Ok(()) => self.collect(run, &cells, skip),
+            },
+            Request::StoreResult {
+                epoch,
+                run,
+                from,
+                records,
+            } => match self.fence.pass(epoch) {
+                Err(refusal) => refusal,
+                Ok(()) => match self.results.keep(epoch, run, from, records) {
+                    Ok(()) => Response::Done,
+                    Err(reason) => Response::Invalid { reason },
+                },
             },
             Request::Handshake { key, cells } => {
                 let endpoints = self
@@ -167,9 +202,14 @@ impl Node {
             Request::Clock => Response::Clock {
                 now: transport::clock::now(),
             },
-            Request::Submit { .. } | Request::Watch { .. } | Request::Cancel { .. } | Request::Status => {
-                self.serve_client(request).await
-            }
+            Request::WhoCommands => Response::Commander(self.view()),
+            Request::Submit { .. }
+            | Request::Watch { .. }
+            | Request::Cancel { .. }
+            | Request::Status
+            | Request::Raft { .. } => Response::Invalid {
+                reason: "not a command".to_owned(),
+            },
         }
     }
 
@@ -182,11 +222,14 @@ impl Node {
         }
     }
 
-    fn collect(&self, run: bench_core::ids::RunId, cells: &[bench_core::ids::CellId]) -> Response {
+    fn collect(&self, run: bench_core::ids::RunId, cells: &[bench_core::ids::CellId], skip: u64) -> Response {
         match self.journals.read(run) {
             Ok(observations) => {
-                let wanted = observations.into_iter().filter(|o| cells.contains(&o.key.cell));
-                Response::Observations(wanted.collect())
+                let wanted = observations
+                    .into_iter()
+                    .filter(|o| cells.is_empty() || cells.contains(&o.key.cell))
+                    .skip(usize::try_from(skip).unwrap_or(usize::MAX));
+                Response::Observations(wanted.take(COLLECT_BATCH).collect())
             }
             Err(error) => Response::Invalid {
                 reason: format!("the journal cannot be read: {error}"),
@@ -194,73 +237,16 @@ impl Node {
         }
     }
 
-    /// Answers a client, here on the elected node, else by asking it.
-    async fn serve_client(self: &Arc<Self>, request: Request) -> Response {
-        let Some(post) = &self.post else {
-            return self.forward(request).await;
-        };
-        match request {
-            Request::Submit { run, plan } => post.submit(run, plan).await,
-            Request::Watch { run, from, wait } => post.watch(run, from, wait).await,
-            Request::Cancel { run } => post.cancel(run),
-            Request::Status => Response::Status(Box::new(StatusReply {
-                answered_by: self.name().clone(),
-                coordinator: post.epoch().map(|epoch| (self.name().clone(), epoch)),
-                members: post.members(self),
-                run: post.latest(),
-            })),
-            Request::Ping
-            | Request::Clock
-            | Request::Probe { .. }
-            | Request::Prepare(_)
-            | Request::Start(_)
-            | Request::Abort { .. }
-            | Request::Collect { .. }
-            | Request::Handshake { .. } => Response::Invalid {
-                reason: "not a client's question".to_owned(),
+    /// Passes an elector's question on to the one here.
+    async fn serve_elector(&self, peer: &Peer, payload: &[u8]) -> Response {
+        let from = peer.node().and_then(|name| self.roster.index_of(name));
+        match (from, self.electors.get()) {
+            (Some(from), Some(electors)) if self.roster.electors.contains(&from) => Response::Raft {
+                payload: electors.serve(from, payload).await,
             },
-        }
-    }
-
-    async fn forward(self: &Arc<Self>, request: Request) -> Response {
-        let state = self.network().link.borrow().clone();
-        let reason = match state {
-            LinkState::Up { connection } => match connection.call(&request, FORWARD_LIMIT).await {
-                Ok(response) => return self.sign(response),
-                Err(error) => format!("{} reaches it no more: {error}", self.name()),
+            (Some(_) | None, Some(_) | None) => Response::Invalid {
+                reason: format!("{peer} asks {} what only electors ask each other", self.name()),
             },
-            LinkState::Down { reason } | LinkState::Refused { reason } => {
-                format!("{} does not reach it: {reason}", self.name())
-            }
-        };
-        match request {
-            Request::Status => Response::Status(Box::new(self.status_alone(&reason))),
-            _ => Response::NoCoordinator { reason },
-        }
-    }
-
-    fn sign(&self, response: Response) -> Response {
-        match response {
-            Response::Status(mut status) => {
-                status.answered_by = self.name().clone();
-                Response::Status(status)
-            }
-            other => other,
-        }
-    }
-
-    /// What this node can say of the mesh without a coordinator.
-    fn status_alone(&self, reason: &str) -> StatusReply {
-        let member = |peer: &bench_core::roster::Peer| bench_core::message::MemberStatus {
-            node: peer.node.clone(),
-            address: format!("{}:{}", peer.host, peer.port),
-            absent: (peer.node != *self.name()).then(|| format!("not known: {reason}")),
-        };
-        StatusReply {
-            answered_by: self.name().clone(),
-            coordinator: None,
-            members: self.roster.peers.iter().map(member).collect(),
-            run: None,
         }
     }
 }
@@ -268,5 +254,5 @@ impl Node {
 /// How long a handshake waits for the listener: above every plan's time to arm, since the asker gives up by itself.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long a client's question may take at the coordinator: above the longest watch.
-const FORWARD_LIMIT: Duration = Duration::from_secs(15);
+/// Observations in one answer to a collect: with marks and histogram at most 12 KiB each, half of a batch's 16 MiB.
+const COLLECT_BATCH: usize = 640;

@@ -121,6 +121,31 @@ impl<O: Borrow<Observation>> Merged<O> {
         self.cells.get(&(run, cell))
     }
 
+    /// Whether this very observation is in the union.
+    pub fn holds(&self, observation: &Observation) -> bool {
+        let key = observation.key;
+        let attempt = AttemptKey {
+            epoch: key.epoch,
+            attempt: key.attempt,
+        };
+        let known = self.cells.get(&(key.run, key.cell)).and_then(|cell| {
+            let ends = cell.attempts.get(&attempt)?;
+            Some(match key.end {
+                End::Source => &ends.source,
+                End::Destination => &ends.destination,
+            })
+        });
+        known.is_some_and(|known| known.iter().any(|other| other.borrow() == observation))
+    }
+
+    /// Every observation of the union, in the order of cells and attempts.
+    pub fn observations(&self) -> impl Iterator<Item = &Observation> {
+        let attempts = self.cells.values().flat_map(|cell| cell.attempts.values());
+        attempts
+            .flat_map(|ends| ends.source.iter().chain(&ends.destination))
+            .map(Borrow::borrow)
+    }
+
     /// Every cell that was observed, with its run, in order.
     pub fn cells(&self) -> impl Iterator<Item = (RunId, CellId, &MergedCell<O>)> {
         self.cells

@@ -9,7 +9,7 @@ use crate::cell::Cell;
 use crate::ids::{CellId, NodeId, NodeIndex, RailId, RoundId};
 use crate::journal::{Merged, merge};
 use crate::node::{NodeInventory, RailEndpoint};
-use crate::plan::{Duplex, Pattern, RailMode, TestCase};
+use crate::plan::{Duplex, Pattern, Plan, RailMode, TestCase};
 use crate::record::{Loss, NodePresence, Note, Observation, RoundRecord, RunEnd, RunRecord, RunStart};
 
 /// The records of one run, sorted by what they are about. Borrows the records.
@@ -72,6 +72,7 @@ impl<'a> RunView<'a> {
     pub fn new(records: &'a [RunRecord], cells: &dyn CellSource) -> Result<Self, JudgeError> {
         let start = records
             .iter()
+            .rev()
             .find_map(|record| match record {
                 RunRecord::Started(start) => Some(&**start),
                 RunRecord::Round(_)
@@ -211,18 +212,25 @@ impl<'a> RunView<'a> {
 
     /// Whether planned cells share nodes or links with others of their round.
     pub fn load(&self) -> Load {
-        let plan = &self.start.plan;
+        let first = self.planned.first().map(|cell| cell.rail);
+        let several = self.planned.iter().any(|cell| Some(cell.rail) != first);
+        Load::of(&self.start.plan, if several { 2 } else { 1 })
+    }
+}
+
+impl Load {
+    /// What runs beside the planned cells of a plan on `rails` rails.
+    pub fn of(plan: &Plan, rails: usize) -> Self {
         let shared_pattern = match plan.pattern {
             Pattern::Shift | Pattern::AllToAll | Pattern::Incast | Pattern::Outcast => true,
             Pattern::Pairs | Pattern::Loopback => false,
         };
-        let several_rails = self.planned.iter().any(|cell| cell.rail != self.planned[0].rail);
-        let shared_rails = plan.rail_mode == RailMode::Parallel && several_rails;
+        let shared_rails = plan.rail_mode == RailMode::Parallel && rails > 1;
         let shared_node = shared_rails || plan.duplex == Duplex::Both;
         if shared_pattern || shared_node {
-            Load::Concurrent
+            Self::Concurrent
         } else {
-            Load::Alone
+            Self::Alone
         }
     }
 }

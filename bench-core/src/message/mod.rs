@@ -3,10 +3,12 @@
 //! The encoding is postcard, which is not self-describing; no version of a message needs to be read by another
 //! build, because hello refuses another build before the first message.
 
+mod command;
 mod hello;
 mod request;
 mod worker;
 
+pub use command::{CommandView, Standing};
 pub use hello::{Hello, HelloReply, Refusal, Role};
 pub use request::{
     CellEndpoint, HandshakeReply, MemberStatus, Prepare, PrepareReply, Prepared, Request, Response, RoundKey,

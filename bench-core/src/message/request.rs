@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! coordinator ──Probe, Prepare, Start, Abort, Collect──▶ agent      (fenced: each carries its epoch)
+//! coordinator ──StoreResult──▶ elector                               (fenced too)
 //! agent ──Clock──▶ coordinator                                       agent ──Handshake──▶ agent
+//! elector ──Raft──▶ elector                                          anybody ──WhoCommands──▶ anybody
 //! client ──Submit, Watch, Cancel, Status──▶ any agent ──the same──▶ coordinator
 //! ```
 
@@ -10,7 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EndpointInfo, Refusal};
+use super::{CommandView, EndpointInfo, Refusal};
 use crate::cell::{Cell, End};
 use crate::ids::{Attempt, CellId, Epoch, NodeId, RoundId, RunId};
 use crate::node::NodeInventory;
@@ -59,8 +61,22 @@ pub enum Request {
         epoch: Epoch,
         /// The run.
         run: RunId,
-        /// The cells.
+        /// The cells; none means all.
         cells: Vec<CellId>,
+        /// How many of these observations to pass over: an answer may hold fewer than there are, an empty one is the
+        /// last.
+        skip: u64,
+    },
+    /// Keep these records of a run that is about to end. Answered when a kill no longer loses them.
+    StoreResult {
+        /// The fence. Records of a higher epoch replace those of a lower one.
+        epoch: Epoch,
+        /// The run.
+        run: RunId,
+        /// Number of the first record: what was kept of this epoch from there on is replaced.
+        from: u64,
+        /// Records in order; [`RunRecord::Ended`] is the last of the last batch.
+        records: Vec<RunRecord>,
     },
     /// Where does your end of these cells listen? Answered once they do.
     Handshake {
@@ -92,6 +108,13 @@ pub enum Request {
     },
     /// How is the mesh?
     Status,
+    /// What do you know of who commands?
+    WhoCommands,
+    /// What electors ask each other: only they can read it.
+    Raft {
+        /// The question.
+        payload: Vec<u8>,
+    },
 }
 
 /// An answer.
@@ -110,7 +133,7 @@ pub enum Response {
     Prepared(PrepareReply),
     /// To [`Request::Start`] and [`Request::Collect`].
     Observations(Vec<Observation>),
-    /// To [`Request::Abort`] and [`Request::Cancel`].
+    /// To [`Request::Abort`], [`Request::StoreResult`] and [`Request::Cancel`].
     Done,
     /// To [`Request::Handshake`].
     Handshake(HandshakeReply),
@@ -120,6 +143,13 @@ pub enum Response {
     Records(WatchReply),
     /// To [`Request::Status`].
     Status(Box<StatusReply>),
+    /// To [`Request::WhoCommands`].
+    Commander(CommandView),
+    /// To [`Request::Raft`].
+    Raft {
+        /// The answer.
+        payload: Vec<u8>,
+    },
     /// The command's epoch is lower than the highest seen.
     StaleEpoch {
         /// The highest seen.
@@ -213,6 +243,11 @@ pub struct HandshakeReply {
 pub enum SubmitReply {
     /// It runs, or the same id ran before.
     Accepted,
+    /// The coordinator was replaced before the electors decided: submit the same id again.
+    Undecided {
+        /// Who or what replaced it.
+        reason: String,
+    },
     /// Another run is on.
     Busy {
         /// That run.
@@ -230,6 +265,8 @@ pub enum SubmitReply {
 pub struct WatchReply {
     /// The run.
     pub run: RunId,
+    /// The epoch of the coordinator that numbered the records: under another one the numbers begin anew.
+    pub epoch: Epoch,
     /// Number of the first record in `records`.
     pub from: u64,
     /// Records in order; fewer than there are if they would not fit a message.
@@ -262,6 +299,8 @@ pub struct StatusReply {
     pub answered_by: NodeId,
     /// The coordinator and its epoch; `None` if there is none.
     pub coordinator: Option<(NodeId, Epoch)>,
+    /// Why there is no coordinator, with the remedy; `None` if there is one.
+    pub lack: Option<String>,
     /// Every node of the roster in order.
     pub members: Vec<MemberStatus>,
     /// The run that is on, or the latest.

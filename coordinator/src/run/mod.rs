@@ -1,30 +1,36 @@
 //! One run, from the client's question to the last record.
 //!
 //! ```text
-//!  phase      event                               next       what goes out
-//!  accepting  RunAccepted committed               joining    Reply Accepted
-//!  joining    all members here, or join time-out  probing    Probe to every member
-//!  probing    all told, or time-out               measuring  Started (or Ended: rails do not match)
-//!  measuring  schedule played                     retrying   rounds for cells that infrastructure failed
-//!  retrying   retries played                      retesting  rounds for suspects (none: ending)
-//!  retesting  retests played                      ending     Propose RunEnded
-//!  ending     RunEnded committed                  ended      Ended
-//!  any        Cancel                              ending     Abort to every node with a round
-//!  any        Deposed                             ended      Ended Aborted
+//!  phase       event                                next       what goes out
+//!  accepting   RunAccepted committed                joining    Reply Accepted
+//!  recovering  all told, or patience over           measuring  Started, Note, Observed (of earlier epochs)
+//!  joining     all members here, or join time-out   probing    Probe to every member
+//!  probing     all told, or time-out                measuring  Started (or storing: rails do not match)
+//!  measuring   schedule played                      retrying   rounds for cells that infrastructure failed
+//!  retrying    retries played                       retesting  rounds for suspects (none: storing)
+//!  retesting   retests played                       storing    StoreResult to every elector
+//!  storing     a majority has it, or time-out       ending     Propose RunEnded
+//!  ending      RunEnded committed                   ended      Ended
+//!  any         Cancel                               storing    Abort to every node with a round
+//!  any         Deposed                              dropped    Reply Undecided, if the client waits
 //! ```
+//! A run that was accepted in an earlier epoch begins at `recovering`, or at `joining` if none of its rounds was marked.
 
 mod phase;
+mod play;
 mod queue;
+mod recover;
 mod round;
 mod start;
+mod store;
 mod view;
 
-use bench_core::ids::{Epoch, NodeIndex, PlanHash, RunId};
-use bench_core::journal;
-use bench_core::judge::{self, RunView as JudgedRun};
+use std::collections::{BTreeMap, BTreeSet};
+
+use bench_core::ids::{CellId, Epoch, NodeIndex, PlanHash, RunId};
 use bench_core::message::{Response, RoundKey, SubmitReply};
 use bench_core::node::NodeInventory;
-use bench_core::plan::{Plan, Retest};
+use bench_core::plan::Plan;
 use bench_core::record::{Observation, RunEnd, RunRecord};
 use bench_core::schedule::Schedule;
 use bench_core::time::Mono;
@@ -33,12 +39,14 @@ pub use phase::RunPhase;
 pub use view::RunView;
 
 use crate::command::Command;
-use crate::config::{COLLECT_TIMEOUT, Config};
+use crate::config::Config;
 use crate::decision::Entry;
 use crate::event::{CallFault, CallTag, Ticket};
 use crate::members::Members;
 use queue::RoundQueue;
+use recover::Recovery;
 use round::{ActiveRound, Step};
+use store::Storing;
 
 /// What every step of a run may look at, and where its commands go.
 pub(crate) struct Context<'a> {
@@ -60,13 +68,29 @@ pub(crate) struct Run {
     phase: RunPhase,
     deadline: Option<Mono>,
     inventories: Vec<Option<NodeInventory>>,
-    waiting: Vec<NodeIndex>,
+    /// Nodes that are asked for their inventory.
+    probing: BTreeSet<NodeIndex>,
+    /// Nodes that are asked for their journal.
+    collecting: BTreeMap<NodeIndex, Collecting>,
+    /// Nodes that failed to tell their journal.
+    owing: BTreeSet<NodeIndex>,
+    taken_over: bool,
+    recovery: Option<Recovery>,
     schedule: Option<Schedule>,
     queue: RoundQueue,
     current: Option<ActiveRound>,
     next: Option<ActiveRound>,
+    storing: Option<Storing>,
     records: Vec<RunRecord>,
-    end: RunEnd,
+}
+
+/// A journal that is being read.
+#[derive(Debug)]
+struct Collecting {
+    /// Cells that are asked for; none means all.
+    cells: Vec<CellId>,
+    /// Observations that were told.
+    skip: u64,
 }
 
 impl Run {
@@ -79,82 +103,101 @@ impl Run {
         wall_seconds: u64,
         context: &mut Context<'_>,
     ) -> Self {
-        let plan_hash = plan.hash();
         context.out.push(Command::Propose(Entry::RunAccepted {
             run: id,
-            plan: plan_hash,
+            plan: Box::new(plan.clone()),
+            wall_seconds,
             epoch,
         }));
+        let mut run = Self::blank(id, plan, epoch, wall_seconds, context);
+        run.ticket = Some(ticket);
+        run
+    }
+
+    fn blank(id: RunId, plan: Plan, epoch: Epoch, wall_seconds: u64, context: &Context<'_>) -> Self {
         Self {
             id,
+            plan_hash: plan.hash(),
             plan,
-            plan_hash,
             epoch,
-            ticket: Some(ticket),
+            ticket: None,
             wall_seconds,
             phase: RunPhase::Accepting,
             deadline: None,
             inventories: vec![None; context.config.roster.len()],
-            waiting: Vec::new(),
+            probing: BTreeSet::new(),
+            collecting: BTreeMap::new(),
+            owing: BTreeSet::new(),
+            taken_over: false,
+            recovery: None,
             schedule: None,
             queue: RoundQueue::default(),
             current: None,
             next: None,
+            storing: None,
             records: Vec::new(),
-            end: RunEnd::Completed,
         }
     }
 
-    /// An entry of this run was committed.
+    /// An entry of this run's epoch was committed.
     pub(crate) fn committed(&mut self, entry: &Entry, join_deadline: Mono, context: &mut Context<'_>) {
         match entry {
-            Entry::RunAccepted { .. } => {
+            Entry::RunAccepted { run, .. } if *run == self.id => {
                 if let Some(ticket) = self.ticket.take() {
                     context.out.push(Command::Reply {
                         ticket,
                         reply: SubmitReply::Accepted,
                     });
                 }
-                self.phase = RunPhase::Joining;
-                self.deadline = Some(join_deadline);
+                if self.phase == RunPhase::Accepting {
+                    self.phase = RunPhase::Joining;
+                    self.deadline = Some(join_deadline);
+                }
             }
             Entry::RoundMark(key) => {
                 if let Some(next) = &mut self.next {
                     next.committed(*key);
                 }
             }
-            Entry::RunEnded { .. } => {
+            Entry::RunEnded { run, .. } if *run == self.id => {
                 self.phase = RunPhase::Ended;
-                self.deadline = None;
-                self.records.push(RunRecord::Ended(self.end.clone()));
+                self.records.extend(self.end_record());
             }
+            Entry::RunAccepted { .. } | Entry::RunEnded { .. } => {}
         }
         self.advance(context);
     }
 
-    /// A node is a member (again): ask it for what it may have measured while it was away.
+    /// A node is a member (again): ask it for what this run does not know of it.
     pub(crate) fn joined(&mut self, node: NodeIndex, context: &mut Context<'_>) {
-        let cells = self.unseen_cells(node);
-        if !(cells.is_empty() || self.phase.is_over()) {
-            let request = bench_core::message::Request::Collect {
-                epoch: self.epoch,
-                run: self.id,
-                cells,
-            };
-            let tag = CallTag::Collect(self.id);
-            context.out.push(Command::Send {
-                node,
-                tag,
-                request: Box::new(request),
-                deadline: COLLECT_TIMEOUT,
-            });
+        match self.phase {
+            RunPhase::Recovering => self.ask_all(node, context),
+            RunPhase::Probing | RunPhase::Measuring | RunPhase::Retrying | RunPhase::Retesting => {
+                let unseen = self.unseen_cells(node);
+                if self.inventories[node.usize()].is_none() {
+                    self.ask_inventory(node, context);
+                }
+                if self.taken_over {
+                    self.ask_journal(node, Vec::new(), context);
+                } else if !unseen.is_empty() {
+                    self.ask_journal(node, unseen, context);
+                }
+            }
+            RunPhase::Accepting
+            | RunPhase::Joining
+            | RunPhase::Storing
+            | RunPhase::Ending
+            | RunPhase::Ended => {}
         }
         self.advance(context);
     }
 
     /// A node is no member any more.
     pub(crate) fn left(&mut self, node: NodeIndex, reason: &str, context: &mut Context<'_>) {
-        self.waiting.retain(|waiting| *waiting != node);
+        self.probing.remove(&node);
+        if self.collecting.remove(&node).is_some() {
+            self.owing.insert(node);
+        }
         let name = &context.config.roster[node.usize()];
         let text = format!("{name} left the mesh: {reason}");
         for round in [&mut self.current, &mut self.next].into_iter().flatten() {
@@ -171,20 +214,20 @@ impl Run {
         result: Result<Response, CallFault>,
         context: &mut Context<'_>,
     ) {
-        if self.phase.is_over() {
-            // The last record is out or decided: what comes late is in the agents' journals.
-            return;
-        }
         match tag {
-            CallTag::Probe => self.probed(node, result),
+            CallTag::Store(run) if run == self.id => self.stored(node, result, context),
+            // The last record is decided: what comes late is in the agents' journals.
+            CallTag::Probe | CallTag::Prepare(_) | CallTag::Start(_) | CallTag::Collect(_)
+                if self.phase.is_over() => {}
+            CallTag::Probe => self.probed(node, result, context),
             CallTag::Prepare(key) => {
                 if let Some(round) = self.round_mut(key) {
                     round.prepared(node, result, context);
                 }
             }
             CallTag::Start(key) => self.finished(node, key, result, context),
-            CallTag::Collect(_) => self.collected(result),
-            CallTag::Abort(_) => {}
+            CallTag::Collect(run) if run == self.id => self.collected(node, result, context),
+            CallTag::Store(_) | CallTag::Collect(_) | CallTag::Abort(_) => {}
         }
         self.advance(context);
     }
@@ -199,21 +242,20 @@ impl Run {
         if self.phase.is_over() {
             return;
         }
+        if self.phase == RunPhase::Recovering {
+            self.stop_after_recovery(end);
+            return;
+        }
         for round in [self.current.take(), self.next.take()].into_iter().flatten() {
             round.abort(context);
         }
         self.finish(end, context);
+        self.advance(context);
     }
 
-    /// Ends the run at once, without the electors: this coordinator commands no more.
-    pub(crate) fn depose(&mut self, reason: String) {
-        if self.phase != RunPhase::Ended {
-            self.current = None;
-            self.next = None;
-            self.phase = RunPhase::Ended;
-            self.deadline = None;
-            self.records.push(RunRecord::Ended(RunEnd::Aborted { reason }));
-        }
+    /// The client's question that waits for the electors.
+    pub(crate) fn take_ticket(&mut self) -> Option<Ticket> {
+        self.ticket.take()
     }
 
     /// When [`Run::on_deadline`] is due.
@@ -222,7 +264,7 @@ impl Run {
             .into_iter()
             .flatten()
             .filter_map(ActiveRound::deadline);
-        rounds.chain(self.deadline).min()
+        rounds.chain(self.deadline).chain(self.storing_deadline()).min()
     }
 
     /// Time passed a deadline.
@@ -238,9 +280,11 @@ impl Run {
         loop {
             let progressed = match self.phase {
                 RunPhase::Accepting | RunPhase::Ending | RunPhase::Ended => false,
+                RunPhase::Recovering => self.try_resume(context),
                 RunPhase::Joining => self.try_probe(context),
                 RunPhase::Probing => self.try_begin(context),
                 RunPhase::Measuring | RunPhase::Retrying | RunPhase::Retesting => self.play(context),
+                RunPhase::Storing => self.try_end(context),
             };
             if !progressed {
                 return;
@@ -267,29 +311,19 @@ impl Run {
         context: &mut Context<'_>,
     ) {
         if let Ok(Response::Observations(observations)) = &result {
-            self.observe(observations);
+            self.observe(observations.iter().cloned());
         }
         if let Some(round) = self.round_mut(key) {
             round.finished(node, result, context);
         }
     }
 
-    fn collected(&mut self, result: Result<Response, CallFault>) {
-        if let Ok(Response::Observations(observations)) = result {
-            let known: std::collections::BTreeSet<_> = self.observed().map(|o| o.key).collect();
-            let fresh: Vec<_> = observations
-                .into_iter()
-                .filter(|o| !known.contains(&o.key))
-                .collect();
-            self.observe(&fresh);
-        }
-    }
-
-    fn observe(&mut self, observations: &[Observation]) {
+    fn observe(&mut self, observations: impl IntoIterator<Item = Observation>) {
+        let (run, epoch) = (self.id, self.epoch);
         let own = observations
-            .iter()
-            .filter(|o| o.key.run == self.id && o.key.epoch <= self.epoch);
-        self.records.extend(own.cloned().map(RunRecord::Observed));
+            .into_iter()
+            .filter(|o| o.key.run == run && o.key.epoch <= epoch);
+        self.records.extend(own.map(RunRecord::Observed));
     }
 
     fn observed(&self) -> impl Iterator<Item = &Observation> {
@@ -302,117 +336,5 @@ impl Run {
             | RunRecord::Note(_)
             | RunRecord::Ended(_) => None,
         })
-    }
-
-    /// Plays rounds: prepares the next while the current one measures, starts it when the current one is over.
-    /// Returns whether anything moved.
-    fn play(&mut self, context: &mut Context<'_>) -> bool {
-        if let Some(round) = self.current.take_if(|round| round.is_over()) {
-            self.records
-                .extend(round.into_losses().into_iter().map(RunRecord::Lost));
-            self.queue.round_over();
-            return true;
-        }
-        if let Some(round) = self.next.take_if(|round| round.is_over()) {
-            self.records
-                .extend(round.into_losses().into_iter().map(RunRecord::Lost));
-            self.queue.round_over();
-            return true;
-        }
-        if self.current.is_none()
-            && let Some(mut round) = self.next.take_if(|round| round.is_ready())
-        {
-            self.records.push(RunRecord::Round(round.start(context)));
-            self.current = Some(round);
-            return true;
-        }
-        if self.next.is_none() {
-            return match self.queue.pull(self.schedule.as_ref()) {
-                Some(planned) => {
-                    let step = ActiveRound::begin(
-                        planned,
-                        self.id,
-                        self.epoch,
-                        &self.plan,
-                        &self.inventories,
-                        context,
-                    );
-                    match step {
-                        Step::Preparing(round) => self.next = Some(*round),
-                        Step::Nothing(losses) => {
-                            self.records.extend(losses.into_iter().map(RunRecord::Lost));
-                            self.queue.round_over();
-                        }
-                    }
-                    true
-                }
-                None => self.current.is_none() && self.turn_over(context),
-            };
-        }
-        false
-    }
-
-    /// Everything that was queued has been played.
-    fn turn_over(&mut self, context: &mut Context<'_>) -> bool {
-        match self.phase {
-            RunPhase::Measuring => {
-                self.phase = RunPhase::Retrying;
-                self.queue_retries(context);
-            }
-            RunPhase::Retrying => {
-                self.phase = RunPhase::Retesting;
-                if self.plan.retest == Retest::Suspects {
-                    self.queue_retests(context);
-                }
-            }
-            RunPhase::Retesting => self.finish(RunEnd::Completed, context),
-            RunPhase::Accepting
-            | RunPhase::Joining
-            | RunPhase::Probing
-            | RunPhase::Ending
-            | RunPhase::Ended => {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn queue_retries(&mut self, context: &Context<'_>) {
-        let merged = journal::merge(self.observed().cloned());
-        let retries: Vec<_> = self
-            .lost_cells(&merged)
-            .into_iter()
-            .filter(|cell| context.members.is_present(cell.src) && context.members.is_present(cell.dst))
-            .collect();
-        for cells in judge::pack(retries) {
-            self.queue.add_retry(cells);
-        }
-    }
-
-    fn queue_retests(&mut self, context: &Context<'_>) {
-        let next_id = self.queue.next_cell_id(self.schedule.as_ref());
-        let Some(schedule) = &self.schedule else { return };
-        let Ok(view) = JudgedRun::new(&self.records, schedule) else {
-            return;
-        };
-        let mut cells = judge::retests(&view, &judge::judge(&view), next_id);
-        cells.retain(|cell| context.members.is_present(cell.src) && context.members.is_present(cell.dst));
-        if !cells.is_empty() {
-            self.records.push(RunRecord::Added(cells.clone()));
-            self.queue.note_added(cells.len());
-            for cells in judge::pack(cells) {
-                self.queue.add_first(cells);
-            }
-        }
-    }
-
-    fn finish(&mut self, end: RunEnd, context: &mut Context<'_>) {
-        self.end = end;
-        self.phase = RunPhase::Ending;
-        self.deadline = None;
-        context.out.push(Command::Propose(Entry::RunEnded {
-            run: self.id,
-            epoch: self.epoch,
-        }));
     }
 }

@@ -7,6 +7,8 @@ use std::fmt;
 pub enum RunPhase {
     /// The electors decide whether it is accepted.
     Accepting,
+    /// A new coordinator gathers what the journals hold.
+    Recovering,
     /// It waits for members.
     Joining,
     /// Members tell their inventories.
@@ -17,6 +19,8 @@ pub enum RunPhase {
     Retrying,
     /// Suspects are measured again.
     Retesting,
+    /// The result goes to the electors.
+    Storing,
     /// The electors decide that it is over.
     Ending,
     /// The last record is out.
@@ -27,8 +31,9 @@ impl RunPhase {
     /// Whether no round will start any more.
     pub fn is_over(self) -> bool {
         match self {
-            Self::Ending | Self::Ended => true,
+            Self::Storing | Self::Ending | Self::Ended => true,
             Self::Accepting
+            | Self::Recovering
             | Self::Joining
             | Self::Probing
             | Self::Measuring
@@ -42,11 +47,13 @@ impl fmt::Display for RunPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Accepting => "accept",
+            Self::Recovering => "recover",
             Self::Joining => "join",
             Self::Probing => "probe",
             Self::Measuring => "measure",
             Self::Retrying => "retry",
             Self::Retesting => "retest",
+            Self::Storing => "store",
             Self::Ending => "end",
             Self::Ended => "ended",
         })

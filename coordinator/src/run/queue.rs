@@ -1,9 +1,10 @@
 //! The rounds still to be played: the schedule's by index, then those that were added.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use bench_core::cell::Cell;
 use bench_core::ids::{Attempt, CellId, RoundId};
+use bench_core::judge::Load;
 use bench_core::schedule::Schedule;
 
 /// A round that is to be played.
@@ -21,21 +22,48 @@ pub(crate) struct RoundQueue {
     over: u32,
     added: u32,
     added_cells: u32,
+    done: BTreeSet<CellId>,
     extra: VecDeque<(Attempt, Vec<Cell>)>,
 }
 
 impl RoundQueue {
+    /// These cells were measured before this coordinator took over: they are not played once more.
+    pub(crate) fn pass_over(&mut self, done: BTreeSet<CellId>) {
+        self.done = done;
+    }
+
     /// The next round, in order; `None` when there is none for now.
-    pub(crate) fn pull(&mut self, schedule: Option<&Schedule>) -> Option<PlannedRound> {
+    pub(crate) fn pull(&mut self, schedule: Option<&Schedule>, load: Load) -> Option<PlannedRound> {
         let schedule = schedule?;
+        while self.pulled < schedule.rounds() {
+            let id = RoundId(self.pulled);
+            self.pulled += 1;
+            let cells = self.missing(schedule.round(id).cells, load);
+            if !cells.is_empty() {
+                return Some(PlannedRound {
+                    id,
+                    attempt: Attempt::FIRST,
+                    cells,
+                });
+            }
+            self.over += 1;
+        }
+        let (attempt, cells) = self.extra.pop_front()?;
         let id = RoundId(self.pulled);
-        let (attempt, cells) = if self.pulled < schedule.rounds() {
-            (Attempt::FIRST, schedule.round(id).cells)
-        } else {
-            self.extra.pop_front()?
-        };
         self.pulled += 1;
         Some(PlannedRound { id, attempt, cells })
+    }
+
+    /// What is missing of a round. Where cells load each other, a part of the round would be measured under less load
+    /// than the plan says, so it is played whole.
+    fn missing(&self, mut cells: Vec<Cell>, load: Load) -> Vec<Cell> {
+        let is_done = |cell: &Cell| self.done.contains(&cell.id);
+        match load {
+            Load::Alone => cells.retain(|cell| !is_done(cell)),
+            Load::Concurrent if cells.iter().all(is_done) => cells.clear(),
+            Load::Concurrent => {}
+        }
+        cells
     }
 
     /// Adds a round of cells that are tried a second time.

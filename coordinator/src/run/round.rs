@@ -554,6 +554,8 @@ fn describe(response: &Response) -> String {
         | Response::Records(_)
         | Response::Status(_)
         | Response::NoCoordinator { .. }
+        | Response::Commander(_)
+        | Response::Raft { .. }
         | Response::UnknownRun { .. } => "another kind of answer".to_owned(),
     }
 }

@@ -3,15 +3,16 @@
 use bench_core::cell::Cell;
 use bench_core::ids::{CellId, NodeIndex};
 use bench_core::journal::{Merged, Standing};
-use bench_core::message::{Request, Response};
+use bench_core::message::Response;
 use bench_core::node::NodeInventory;
-use bench_core::record::{LossWord, NodePresence, Outcome, RunEnd, RunRecord, RunStart};
+use bench_core::record::{
+    LossWord, NodePresence, Note, Observation, Outcome, RunEnd, RunRecord, RunStart, Severity,
+};
 use bench_core::schedule::Schedule;
 
 use super::{Context, Run, RunPhase};
-use crate::command::Command;
-use crate::config::PROBE_TIMEOUT;
-use crate::event::{CallFault, CallTag};
+use crate::config::{PROBE_TIMEOUT, RECOVERY_PATIENCE};
+use crate::event::CallFault;
 use crate::members::MemberState;
 
 impl Run {
@@ -20,38 +21,79 @@ impl Run {
         if !(context.members.complete() || self.overdue(context)) {
             return false;
         }
-        self.waiting = context.members.present().collect();
-        for node in &self.waiting {
-            let request = Box::new(Request::Probe { epoch: self.epoch });
-            context.out.push(Command::Send {
-                node: *node,
-                tag: CallTag::Probe,
-                request,
-                deadline: PROBE_TIMEOUT,
-            });
+        let present: Vec<_> = context.members.present().collect();
+        for node in present {
+            self.ask_inventory(node, context);
         }
         self.phase = RunPhase::Probing;
         self.deadline = Some(context.now.after(PROBE_TIMEOUT));
         true
     }
 
-    /// A node told its inventory, or did not.
-    pub(super) fn probed(&mut self, node: NodeIndex, result: Result<Response, CallFault>) {
-        if self.phase == RunPhase::Probing {
-            self.waiting.retain(|waiting| *waiting != node);
-            if let Ok(Response::Inventory(inventory)) = result {
-                self.inventories[node.usize()] = Some(*inventory);
+    /// A node told its inventory, or did not. After the start it joins late: it takes part in what is still to come.
+    pub(super) fn probed(
+        &mut self,
+        node: NodeIndex,
+        result: Result<Response, CallFault>,
+        context: &Context<'_>,
+    ) {
+        self.probing.remove(&node);
+        let Ok(Response::Inventory(inventory)) = result else {
+            return;
+        };
+        self.hear(node);
+        let known = &mut self.inventories[node.usize()];
+        match &self.schedule {
+            None => *known = Some(*inventory),
+            Some(_) if known.is_some() => {}
+            Some(schedule) if inventory.rails.len() == schedule.rails().len() => {
+                *known = Some(*inventory);
+                self.push_start(context);
+            }
+            Some(schedule) => {
+                let text = format!(
+                    "{} joined late with {} rails where the run has {}: it takes no part",
+                    inventory.node,
+                    inventory.rails.len(),
+                    schedule.rails().len()
+                );
+                self.records.push(RunRecord::Note(Note {
+                    severity: Severity::Warning,
+                    node: Some(node),
+                    text,
+                    remedy: Some("name the rails on every node with --rails".to_owned()),
+                }));
             }
         }
     }
 
     /// Probing: goes on when everybody has told or the time is over.
     pub(super) fn try_begin(&mut self, context: &mut Context<'_>) -> bool {
-        if !(self.waiting.is_empty() || self.overdue(context)) {
+        if !(self.probing.is_empty() || self.overdue(context)) {
             return false;
         }
+        self.begin(context);
+        true
+    }
+
+    /// From what the nodes told to the first round that is to be played.
+    pub(super) fn begin(&mut self, context: &mut Context<'_>) {
         self.deadline = None;
-        self.waiting.clear();
+        self.push_start(context);
+        match self.compile() {
+            Ok(schedule) => {
+                self.schedule = Some(schedule);
+                self.phase = RunPhase::Measuring;
+                if let Some(end) = self.rebuild(context) {
+                    self.finish(end, context);
+                }
+            }
+            Err(reason) => self.finish(RunEnd::Aborted { reason }, context),
+        }
+    }
+
+    /// Records who takes part.
+    fn push_start(&mut self, context: &Context<'_>) {
         let start = RunStart {
             run: self.id,
             plan: self.plan.clone(),
@@ -63,14 +105,6 @@ impl Run {
             wall_seconds: self.wall_seconds,
         };
         self.records.push(RunRecord::Started(Box::new(start)));
-        match self.compile() {
-            Ok(schedule) => {
-                self.schedule = Some(schedule);
-                self.phase = RunPhase::Measuring;
-            }
-            Err(reason) => self.finish(RunEnd::Aborted { reason }, context),
-        }
-        true
     }
 
     fn presence(&self, node: NodeIndex, context: &Context<'_>) -> NodePresence {
@@ -91,7 +125,10 @@ impl Run {
             (None, MemberState::Present { .. }) => NodePresence::Absent {
                 reason: format!(
                     "did not tell its inventory within {}",
-                    bench_core::units::format_duration(PROBE_TIMEOUT)
+                    bench_core::units::format_duration(match self.recovery {
+                        Some(_) => RECOVERY_PATIENCE,
+                        None => PROBE_TIMEOUT,
+                    })
                 ),
             },
         }
@@ -103,14 +140,16 @@ impl Run {
         Schedule::compile(&self.plan, self.inventories.len() as u16, rails).map_err(|error| error.to_string())
     }
 
-    /// Cells of the plan that no attempt completed because infrastructure failed under them.
-    pub(super) fn lost_cells(&self, merged: &Merged) -> Vec<Cell> {
+    /// Cells of the plan that no attempt completed because infrastructure failed under them, or a node was absent that
+    /// is here by now.
+    pub(super) fn lost_cells(&self, merged: &Merged<&Observation>) -> Vec<Cell> {
         let mut lost: Vec<CellId> = self
             .records
             .iter()
             .filter_map(|record| match record {
                 RunRecord::Lost(loss) => match loss.word {
                     LossWord::Crash | LossWord::Timeout => Some(loss.cell),
+                    LossWord::NotTested if loss.attempt.is_none() => Some(loss.cell),
                     LossWord::Skip | LossWord::NotTested => None,
                 },
                 RunRecord::Observed(observation) => match &observation.outcome {
@@ -131,10 +170,15 @@ impl Run {
         lost.dedup();
         lost.into_iter()
             .filter_map(|cell| self.schedule.as_ref()?.cell(cell))
+            .filter(|cell| {
+                cell.ends()
+                    .iter()
+                    .all(|(_, node)| self.inventories[node.usize()].is_some())
+            })
             .collect()
     }
 
-    fn is_complete(&self, merged: &Merged, cell: CellId) -> bool {
+    fn is_complete(&self, merged: &Merged<&Observation>, cell: CellId) -> bool {
         merged
             .cell(self.id, cell)
             .is_some_and(|cell| match cell.standing() {

@@ -1,6 +1,6 @@
 //! What clients may see of a run.
 
-use bench_core::ids::{NodeId, RunId};
+use bench_core::ids::{Epoch, NodeId, RunId};
 use bench_core::message::RunStatus;
 use bench_core::record::RunRecord;
 
@@ -22,6 +22,11 @@ impl<'a> RunView<'a> {
     /// The run.
     pub fn id(&self) -> RunId {
         self.run.id
+    }
+
+    /// The epoch whose coordinator numbered the records.
+    pub fn epoch(&self) -> Epoch {
+        self.run.epoch
     }
 
     /// All records so far, in order.
@@ -46,14 +51,21 @@ impl<'a> RunView<'a> {
         let name = |node: bench_core::ids::NodeIndex| self.config.roster[node.usize()].clone();
         let probing = self
             .run
-            .waiting
+            .probing
             .iter()
             .map(|node| (name(*node), "inventory".to_owned()));
+        let journals = self
+            .run
+            .collecting
+            .keys()
+            .map(|node| (name(*node), "journal".to_owned()));
+        let keepers = self.run.storing.iter().flat_map(super::store::Storing::waiting);
+        let keepers = keepers.map(|node| (name(node), "result kept".to_owned()));
         let rounds = [&self.run.current, &self.run.next]
             .into_iter()
             .flatten()
             .flat_map(ActiveRound::waiting)
             .map(|(node, what)| (name(node), what));
-        probing.chain(rounds).collect()
+        probing.chain(journals).chain(rounds).chain(keepers).collect()
     }
 }

@@ -65,7 +65,7 @@ impl TestMesh {
     /// `nodes` sound nodes with `rails` rails each, all of which have joined, and an elected coordinator.
     pub(crate) fn new(nodes: u16, rails: u16) -> Self {
         let mut mesh = Self::nobody(nodes, rails);
-        mesh.feed(Event::Elected { epoch: EPOCH });
+        mesh.feed(elected());
         (0..nodes).for_each(|node| mesh.join(node));
         mesh
     }
@@ -77,6 +77,7 @@ impl TestMesh {
             .collect();
         let config = Config {
             roster: names.clone(),
+            electors: vec![NodeIndex(0)],
             join_timeout: Duration::from_secs(30),
         };
         Self {
@@ -381,6 +382,14 @@ impl TestMesh {
                 })
             }
         }
+    }
+}
+
+/// The first election: nothing was decided before.
+pub(crate) fn elected() -> Event {
+    Event::Elected {
+        epoch: EPOCH,
+        decisions: Box::default(),
     }
 }
 

@@ -25,7 +25,7 @@ pub enum FrameKind {
     Request,
     /// A `Response` without results.
     Response,
-    /// A `Response` with results: observations, records, an inventory.
+    /// A `Response` or an agent's `Request` with results: observations, records, an inventory.
     Batch,
 }
 

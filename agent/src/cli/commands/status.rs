@@ -54,7 +54,10 @@ fn draw(status: &StatusReply) -> String {
         format!("answered by   {}", status.answered_by),
         match &status.coordinator {
             Some((node, epoch)) => format!("coordinator   {node}, epoch {epoch}"),
-            None => "coordinator   none".to_owned(),
+            None => format!(
+                "coordinator   none: {}",
+                status.lack.as_deref().unwrap_or("not known why")
+            ),
         },
         format!("members       {present} of {}", status.members.len()),
     ];
@@ -108,6 +111,7 @@ mod tests {
         let status = StatusReply {
             answered_by: id("n2"),
             coordinator: Some((id("n1"), Epoch { term: 3, elector: 0 })),
+            lack: None,
             members: vec![member("n1", None), member("n2", Some("has not joined"))],
             run: Some(RunStatus {
                 run: RunId([7; 16]),

@@ -189,7 +189,7 @@ impl Link {
 
     pub(super) async fn call(&self, request: &Request, deadline: Duration) -> Result<Response, CallError> {
         let name = request_name(request);
-        let frame = wire::frame(FrameKind::Request, request).map_err(|source| CallError::Unsendable {
+        let frame = wire::frame(frame_kind(request), request).map_err(|source| CallError::Unsendable {
             peer: self.peer.to_string(),
             request: name,
             source,
@@ -256,6 +256,27 @@ impl fmt::Debug for Link {
     }
 }
 
+/// Which limit of size a request has.
+fn frame_kind(request: &Request) -> FrameKind {
+    match request {
+        Request::StoreResult { .. } => FrameKind::Batch,
+        Request::Ping
+        | Request::Clock
+        | Request::Probe { .. }
+        | Request::Prepare(_)
+        | Request::Start(_)
+        | Request::Abort { .. }
+        | Request::Collect { .. }
+        | Request::Handshake { .. }
+        | Request::Submit { .. }
+        | Request::Watch { .. }
+        | Request::Cancel { .. }
+        | Request::Status
+        | Request::WhoCommands
+        | Request::Raft { .. } => FrameKind::Request,
+    }
+}
+
 /// The request's word in messages.
 fn request_name(request: &Request) -> &'static str {
     match request {
@@ -266,10 +287,13 @@ fn request_name(request: &Request) -> &'static str {
         Request::Start(_) => "start",
         Request::Abort { .. } => "abort",
         Request::Collect { .. } => "collect",
+        Request::StoreResult { .. } => "store result",
         Request::Handshake { .. } => "handshake",
         Request::Submit { .. } => "submit",
         Request::Watch { .. } => "watch",
         Request::Cancel { .. } => "cancel",
         Request::Status => "status",
+        Request::WhoCommands => "question who commands",
+        Request::Raft { .. } => "question of an elector",
     }
 }

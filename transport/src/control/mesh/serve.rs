@@ -9,7 +9,7 @@ use tracing::debug;
 
 use super::Shared;
 use super::close::CloseCode;
-use super::link::Link;
+use super::link::{Link, Peer};
 use crate::control::wire::{self, Blame, FrameKind, WireError};
 
 /// Answers requests until the connection is closed, and says why it was.
@@ -36,7 +36,11 @@ pub(super) fn punish(shared: &Shared, quic: &quinn::Connection, error: &WireErro
 
 async fn answer(shared: Arc<Shared>, link: Arc<Link>, mut send: SendStream, mut recv: RecvStream) {
     let _in_use = link.hold();
-    let reading = wire::read(&mut recv, &[FrameKind::Request]);
+    let allowed: &[FrameKind] = match link.peer {
+        Peer::Agent { .. } => &[FrameKind::Request, FrameKind::Batch],
+        Peer::Client { .. } => &[FrameKind::Request],
+    };
+    let reading = wire::read(&mut recv, allowed);
     let request = match timeout(shared.limits.request, reading).await {
         Ok(Ok(request)) => request,
         Ok(Err(error)) if error.blame() == Blame::Sender => return punish(&shared, &link.quic, &error),
@@ -75,6 +79,8 @@ fn frame_kind(response: &Response) -> FrameKind {
         | Response::Handshake(_)
         | Response::Submitted(_)
         | Response::Status(_)
+        | Response::Commander(_)
+        | Response::Raft { .. }
         | Response::StaleEpoch { .. }
         | Response::NoCoordinator { .. }
         | Response::UnknownRun { .. }
