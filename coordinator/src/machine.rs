@@ -140,8 +140,8 @@ impl Coordinator {
         if self.runs.back().is_none_or(Run::is_ended) {
             return;
         }
-        let ticket = self.runs.pop_back().and_then(|mut run| run.take_ticket());
-        if let Some(ticket) = ticket {
+        let tickets = self.runs.pop_back().map(Run::into_tickets);
+        for ticket in tickets.unwrap_or_default() {
             let reason = format!("the coordinator was replaced: {reason}");
             self.reply(ticket, SubmitReply::Undecided { reason });
         }
@@ -169,15 +169,17 @@ impl Coordinator {
             self.reply(ticket, SubmitReply::Rejected { reason });
             return;
         };
-        if let Some(known) = self.runs.iter().find(|run| run.id == id) {
+        if let Some(known) = self.runs.iter_mut().find(|run| run.id == id) {
             let reply = if known.plan_hash == plan.hash() {
-                SubmitReply::Accepted
+                known.submitted_again(ticket)
             } else {
-                SubmitReply::Rejected {
+                Some(SubmitReply::Rejected {
                     reason: format!("run {id} exists with another plan: choose another id"),
-                }
+                })
             };
-            self.reply(ticket, reply);
+            if let Some(reply) = reply {
+                self.reply(ticket, reply);
+            }
             return;
         }
         if let Some(on) = self.runs.back().filter(|run| !run.is_ended()) {

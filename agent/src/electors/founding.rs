@@ -97,7 +97,8 @@ impl Empty {
     /// A new life, named after this process, of which there is only one.
     fn anew(&self) -> Identity {
         let BootId([a, b, c, d, e, f, ..]) = self.boot;
-        let incarnation = u64::from_be_bytes([0, 0, a, b, c, d, e, f]).max(1);
+        // Above 1, which stands for nobody.
+        let incarnation = u64::from_be_bytes([0, 0, a, b, c, d, e, f]).max(2);
         Identity {
             id: ElectorId {
                 elector: self.me.0,

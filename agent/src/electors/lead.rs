@@ -214,14 +214,14 @@ impl<'a> Lead<'a> {
         }
     }
 
-    /// Leaves a leadership that nobody else has ended: openraft's leader yields only to a higher vote, so this elector
-    /// gives itself its vote of the next term. Refused while its own lease runs; the next turn tries again.
+    /// Leaves a leadership that nobody else has ended: openraft's leader yields only to a higher vote of another one, so
+    /// this elector gives nobody its vote of the next term. Refused while its own lease runs; the next turn tries again.
     async fn step_down(&self, metrics: &Metrics) -> Result<(), String> {
         let term = metrics.vote.leader_id.term;
         let last = metrics
             .last_log_index
             .map(|index| LogId::new(CommittedLeaderId::new(term, self.me), index));
-        let request = VoteRequest::new(Vote::new(term + 1, self.me), last);
+        let request = VoteRequest::new(Vote::new(term + 1, NOBODY), last);
         self.raft
             .vote(request)
             .await
@@ -277,6 +277,12 @@ impl<'a> Lead<'a> {
         let _: Result<_, _> = self.events.send(event);
     }
 }
+
+/// An id that no elector has, below all but one: a vote for it binds nobody.
+const NOBODY: ElectorId = ElectorId {
+    elector: 0,
+    incarnation: 1,
+};
 
 /// How long a leader commands without an answer of a majority: above the longest wait of an election, so that a busy
 /// machine does not depose a leader whom nobody else would replace.

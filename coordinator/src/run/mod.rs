@@ -63,7 +63,8 @@ pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) plan_hash: PlanHash,
     epoch: Epoch,
-    ticket: Option<Ticket>,
+    /// Clients' questions that wait for the electors.
+    tickets: Vec<Ticket>,
     wall_seconds: u64,
     phase: RunPhase,
     deadline: Option<Mono>,
@@ -110,7 +111,7 @@ impl Run {
             epoch,
         }));
         let mut run = Self::blank(id, plan, epoch, wall_seconds, context);
-        run.ticket = Some(ticket);
+        run.tickets.push(ticket);
         run
     }
 
@@ -120,7 +121,7 @@ impl Run {
             plan_hash: plan.hash(),
             plan,
             epoch,
-            ticket: None,
+            tickets: Vec::new(),
             wall_seconds,
             phase: RunPhase::Accepting,
             deadline: None,
@@ -143,12 +144,11 @@ impl Run {
     pub(crate) fn committed(&mut self, entry: &Entry, join_deadline: Mono, context: &mut Context<'_>) {
         match entry {
             Entry::RunAccepted { run, .. } if *run == self.id => {
-                if let Some(ticket) = self.ticket.take() {
-                    context.out.push(Command::Reply {
-                        ticket,
-                        reply: SubmitReply::Accepted,
-                    });
-                }
+                let accepted = |ticket| Command::Reply {
+                    ticket,
+                    reply: SubmitReply::Accepted,
+                };
+                context.out.extend(self.tickets.drain(..).map(accepted));
                 if self.phase == RunPhase::Accepting {
                     self.phase = RunPhase::Joining;
                     self.deadline = Some(join_deadline);
@@ -253,9 +253,18 @@ impl Run {
         self.advance(context);
     }
 
-    /// The client's question that waits for the electors.
-    pub(crate) fn take_ticket(&mut self) -> Option<Ticket> {
-        self.ticket.take()
+    /// Clients' questions that wait for the electors.
+    pub(crate) fn into_tickets(self) -> Vec<Ticket> {
+        self.tickets
+    }
+
+    /// A client submits this run once more: `None` if it is told when the electors have decided.
+    pub(crate) fn submitted_again(&mut self, ticket: Ticket) -> Option<SubmitReply> {
+        if self.phase != RunPhase::Accepting {
+            return Some(SubmitReply::Accepted);
+        }
+        self.tickets.push(ticket);
+        None
     }
 
     /// When [`Run::on_deadline`] is due.

@@ -151,10 +151,6 @@ impl Elector {
         (!self.mute).then_some(Epoch { term, elector: 0 })
     }
 
-    pub(crate) fn committed(&self) -> &[Item] {
-        &self.log[..self.commit]
-    }
-
     pub(crate) fn take_outputs(&mut self) -> Vec<Output> {
         std::mem::take(&mut self.outputs)
     }
@@ -178,7 +174,7 @@ impl Elector {
         }
     }
 
-    /// A majority of the log's places; `None` if this elector does not lead.
+    /// Appends a decision; nothing happens if this elector does not lead.
     pub(crate) fn propose(&mut self, entry: Entry) -> Vec<(usize, Message)> {
         let Role::Leader(leader) = &mut self.role else {
             return Vec::new();
@@ -375,6 +371,7 @@ impl Elector {
                 mute,
             };
         }
+        let len = at + items.len();
         for (i, item) in items.into_iter().enumerate() {
             let place = at + i;
             if self.log.get(place).is_some_and(|own| own.term != item.term) {
@@ -390,7 +387,7 @@ impl Elector {
         let mute = self.mute.then_some(self.incarnation);
         Message::Appended {
             term: self.term,
-            len: self.log.len(),
+            len,
             matched: true,
             mute,
         }

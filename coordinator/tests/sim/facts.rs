@@ -1,8 +1,9 @@
 //! What happened in a simulated mesh, in order: what the invariants look at.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use bench_core::ids::{Epoch, RunId};
+use bench_core::ids::Epoch;
 use bench_core::message::RoundKey;
 use bench_core::record::{Observation, RunRecord};
 use bench_core::time::Mono;
@@ -12,8 +13,6 @@ use bench_core::time::Mono;
 pub(crate) enum Fact {
     /// A machine was told that it is elected.
     Elected { node: usize, epoch: Epoch },
-    /// A machine was told that it no longer is, or gave up.
-    Deposed { node: usize },
     /// An agent obeyed a command.
     Obeyed { node: usize, epoch: Epoch },
     /// An agent's fence stood at this epoch after a command; `life` grows when the node loses its state.
@@ -25,12 +24,7 @@ pub(crate) enum Fact {
     /// A leader found that a round's mark is on a majority.
     Marked { key: RoundKey },
     /// A leader found that the end of a run is on a majority; so many electors held the whole result then.
-    Ended {
-        run: RunId,
-        epoch: Epoch,
-        keepers: usize,
-        electors: usize,
-    },
+    Ended { keepers: usize, electors: usize },
     /// A node was no member for an elector.
     Left { elector: usize, node: usize },
     /// A node was a member for an elector.
@@ -40,6 +34,12 @@ pub(crate) enum Fact {
         node: usize,
         observation: Box<Observation>,
     },
+    /// A node was killed or stood still.
+    Away { node: usize },
+    /// A node's process started again, with no member.
+    Restarted { node: usize },
+    /// Messages began to be lost, or no longer are.
+    Network { whole: bool },
     /// A node lost its state.
     Lost { node: usize },
 }
@@ -63,9 +63,16 @@ impl Facts {
 }
 
 /// A property that did not hold.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Violation {
     pub(crate) invariant: &'static str,
     pub(crate) at: Mono,
     pub(crate) what: String,
+}
+
+impl fmt::Debug for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { invariant, at, what } = self;
+        write!(f, "at {} ms: {invariant}: {what}", at.as_nanos() / 1_000_000)
+    }
 }

@@ -364,7 +364,7 @@ impl World {
             Happening::Tick { node, boot } => self.tick(node, boot),
             Happening::Restart { node, state } => self.restart(node, state),
             Happening::Fault(fault) => self.strike(fault, None),
-            Happening::Heal => self.net.heal(),
+            Happening::Heal => self.mend(),
             Happening::Client => self.client(),
         }
     }
@@ -707,7 +707,9 @@ impl World {
                 self.commands += 1;
                 if let Some(fault) = self.due_fault() {
                     self.strike(fault, Some(node));
-                    return;
+                    if !self.nodes[node].up {
+                        return;
+                    }
                 }
                 self.execute(node, command);
             }
@@ -724,7 +726,6 @@ impl World {
             elector.epoch = None;
             elector.consensus.resign(now, &mut self.rng);
             elector.consensus.take_outputs();
-            self.facts.note(now, Fact::Deposed { node });
         }
         let Some(elector) = &mut self.nodes[node].elector else {
             return;
@@ -751,7 +752,6 @@ impl World {
             Output::Deposed(reason) => {
                 elector.epoch = None;
                 elector.machine.handle(Event::Deposed { reason }, now);
-                self.facts.note(now, Fact::Deposed { node });
             }
             Output::Committed(entry) => {
                 elector.machine.handle(Event::Committed((*entry).clone()), now);
@@ -767,21 +767,12 @@ impl World {
                     self.facts.note(self.now, Fact::Marked { key: *key });
                 }
             }
-            Entry::RunEnded { run, epoch } if !self.ended => {
+            Entry::RunEnded { .. } if !self.ended => {
                 self.ended = true;
                 let keepers = self.nodes[..self.scenario.electors].iter();
                 let keepers = keepers.filter(|node| self.whole_result(node).is_some()).count();
                 let electors = self.scenario.electors;
-                let (run, epoch) = (*run, *epoch);
-                self.facts.note(
-                    self.now,
-                    Fact::Ended {
-                        run,
-                        epoch,
-                        keepers,
-                        electors,
-                    },
-                );
+                self.facts.note(self.now, Fact::Ended { keepers, electors });
             }
             Entry::RunAccepted { .. } => self.accepted = true,
             Entry::RunEnded { .. } => {}
@@ -925,14 +916,17 @@ impl World {
                 let node = self.resolve(who, emitter);
                 if self.nodes[node].up {
                     self.nodes[node].up = false;
+                    self.facts.note(self.now, Fact::Away { node });
                     self.later(away, Happening::Restart { node, state });
                 }
             }
             Fault::Pause { who, away } => {
                 let node = self.resolve(who, emitter);
+                self.facts.note(self.now, Fact::Away { node });
                 self.nodes[node].paused_until = self.now.after(away);
             }
             Fault::Cut { who, sides, way } => {
+                self.facts.note(self.now, Fact::Network { whole: false });
                 let center = self.resolve(who, emitter);
                 let mut with: Vec<usize> = (0..self.nodes.len())
                     .filter(|n| sides >> n & 1 == 1 && *n != center)
@@ -950,9 +944,17 @@ impl World {
                     faults::Way::In => self.net.cut(&without, &with),
                 }
             }
-            Fault::Lossy { loss, jitter } => (self.net.loss, self.net.jitter) = (loss, jitter),
-            Fault::Mend => self.net.heal(),
+            Fault::Lossy { loss, jitter } => {
+                self.facts.note(self.now, Fact::Network { whole: false });
+                (self.net.loss, self.net.jitter) = (loss, jitter);
+            }
+            Fault::Mend => self.mend(),
         }
+    }
+
+    fn mend(&mut self) {
+        self.net.heal();
+        self.facts.note(self.now, Fact::Network { whole: true });
     }
 
     /// The process starts again. State is lost by one elector at a time: a majority without state is beyond the design.
@@ -989,6 +991,7 @@ impl World {
         if loses {
             self.facts.note(now, Fact::Lost { node });
         }
+        self.facts.note(now, Fact::Restarted { node });
         let boot = self.nodes[node].boot;
         self.later(Duration::ZERO, Happening::Tick { node, boot });
     }

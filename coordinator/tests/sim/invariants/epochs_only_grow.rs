@@ -26,8 +26,7 @@ pub(super) fn check(facts: &Facts, report: &mut Report) {
                     report.add(*at, format!("the fence of node {node} fell to {epoch}"));
                 }
             }
-            Fact::Deposed { .. }
-            | Fact::Obeyed { .. }
+            Fact::Obeyed { .. }
             | Fact::StartSent { .. }
             | Fact::StartObeyed { .. }
             | Fact::Marked { .. }
@@ -35,6 +34,9 @@ pub(super) fn check(facts: &Facts, report: &mut Report) {
             | Fact::Left { .. }
             | Fact::Joined { .. }
             | Fact::Journaled { .. }
+            | Fact::Away { .. }
+            | Fact::Restarted { .. }
+            | Fact::Network { .. }
             | Fact::Lost { .. } => {}
         }
     }

@@ -1,5 +1,5 @@
 //! What was measured is in the result as long as the journal of an end that measured it is there to be read: for every
-//! node that was a member of the last coordinator through the whole of its epoch, each observation that the node had
+//! node that the last coordinator reached from before its election to the end, each observation that the node had
 //! journaled before that epoch is among the records.
 //!
 //! Retests of earlier epochs are the exception that the design makes: they are measured again. A run that was stopped
@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use bench_core::record::{RunEnd, RunRecord};
 use bench_core::schedule::Schedule;
+use bench_core::time::Mono;
 
 use super::Report;
 use crate::facts::{Fact, Facts};
@@ -64,24 +65,34 @@ pub(super) fn check(facts: &Facts, report: &mut Report) {
     }
 }
 
-/// Nodes that were members when the epoch began and did not leave before the end.
-fn steady_members(facts: &Facts, coordinator: usize, began: bench_core::time::Mono) -> BTreeSet<usize> {
+/// Nodes that the coordinator of the epoch reached from before its election to the end, over a network without faults.
+fn steady_members(facts: &Facts, coordinator: usize, began: Mono) -> BTreeSet<usize> {
     let mut members = BTreeSet::new();
+    let mut whole = true;
     for (at, fact) in &facts.list {
         match fact {
-            Fact::Joined { elector, node } if *elector == coordinator && *at <= began => {
+            Fact::Joined { elector, node } if *elector == coordinator && *at < began => {
                 members.insert(*node);
             }
             Fact::Left { elector, node } if *elector == coordinator => {
                 members.remove(node);
             }
-            Fact::Lost { node } => {
+            Fact::Restarted { node } if *node == coordinator => members.clear(),
+            Fact::Away { node } | Fact::Restarted { node } | Fact::Lost { node } => {
                 members.remove(node);
+            }
+            Fact::Network { whole: now } => {
+                whole = *now;
+                if *at > began && !whole {
+                    return BTreeSet::new();
+                }
+            }
+            Fact::Elected { node, .. } if *at == began && *node == coordinator && !whole => {
+                return BTreeSet::new();
             }
             Fact::Joined { .. }
             | Fact::Left { .. }
             | Fact::Elected { .. }
-            | Fact::Deposed { .. }
             | Fact::Obeyed { .. }
             | Fact::Fence { .. }
             | Fact::StartSent { .. }

@@ -27,13 +27,15 @@ pub(super) fn check(facts: &Facts, report: &mut Report) {
             }
             Fact::StartSent { .. }
             | Fact::Elected { .. }
-            | Fact::Deposed { .. }
             | Fact::Obeyed { .. }
             | Fact::Fence { .. }
             | Fact::Ended { .. }
             | Fact::Left { .. }
             | Fact::Joined { .. }
             | Fact::Journaled { .. }
+            | Fact::Away { .. }
+            | Fact::Restarted { .. }
+            | Fact::Network { .. }
             | Fact::Lost { .. } => {}
         }
     }
