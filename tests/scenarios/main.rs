@@ -5,5 +5,14 @@
 
 mod support;
 
+// The demo: a whole run and its faults.
+mod demo;
+// Packets of strangers.
+mod flood;
+// Wrong key, build, roster, name.
+mod refused_peers;
+// Clients, runs, results and reports.
+mod run_rules;
+
 // Tier 2: real addresses, real interfaces, real faults.
 mod netns;

@@ -21,6 +21,7 @@ pub(crate) struct MeshSpec {
     roster: Vec<String>,
     absent: Vec<u8>,
     flags: Vec<String>,
+    wrapper: Vec<String>,
     wrappers: BTreeMap<u8, Vec<String>>,
     unnamed: bool,
 }
@@ -31,7 +32,7 @@ pub(crate) struct Mesh {
     agents: BTreeMap<u8, Process>,
     spec: MeshSpec,
     folder: TempDir,
-    ask: u8,
+    ask: String,
 }
 
 /// A sweep that is on.
@@ -49,6 +50,7 @@ impl MeshSpec {
             site,
             absent: Vec::new(),
             flags: Vec::new(),
+            wrapper: Vec::new(),
             wrappers: BTreeMap::new(),
             unnamed: false,
         }
@@ -73,6 +75,12 @@ impl MeshSpec {
         self
     }
 
+    /// Starts every agent through another program.
+    pub(crate) fn all_wrapped(mut self, wrapper: &[&str]) -> Self {
+        self.wrapper = owned(wrapper);
+        self
+    }
+
     /// Starts one agent through another program.
     pub(crate) fn wrapped(mut self, node: u8, wrapper: &[&str]) -> Self {
         self.wrappers.insert(node, owned(wrapper));
@@ -93,7 +101,7 @@ impl MeshSpec {
         let nodes = self.site.nodes.len() as u8;
         let mut mesh = Mesh {
             agents: BTreeMap::new(),
-            ask: 1,
+            ask: self.site.node(1).control.to_string(),
             folder,
             spec: self,
         };
@@ -117,7 +125,13 @@ impl MeshSpec {
 impl Mesh {
     /// Lets clients ask this node from now on.
     pub(crate) fn ask_node(mut self, node: u8) -> Self {
-        self.ask = node;
+        self.ask = self.spec.site.node(node).control.to_string();
+        self
+    }
+
+    /// Lets clients ask at this HOST:PORT from now on.
+    pub(crate) fn ask_at(mut self, target: &str) -> Self {
+        target.clone_into(&mut self.ask);
         self
     }
 
@@ -136,7 +150,8 @@ impl Mesh {
     /// The same with another executable.
     pub(crate) fn agent_of(&self, executable: &Path, node: u8) -> Command {
         let site = self.spec.site.node(node);
-        let wrapper = self.spec.wrappers.get(&node).cloned().unwrap_or_default();
+        let own = self.spec.wrappers.get(&node).cloned().unwrap_or_default();
+        let wrapper = [self.spec.wrapper.clone(), own].concat();
         let mut command = site.place.command(&wrapper, executable);
         command
             .args(["agent", "--die-with-parent"])
@@ -187,11 +202,10 @@ impl Mesh {
         words: impl IntoIterator<Item = W>,
         key: &Path,
     ) -> Command {
-        let target = self.spec.site.node(self.ask).control.to_string();
         let mut command = self.spec.site.client.command(&[], program());
         command
             .args(words)
-            .args(["--connect", &target])
+            .args(["--connect", &self.ask])
             .arg("--key")
             .arg(key);
         command

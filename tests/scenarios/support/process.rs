@@ -158,7 +158,7 @@ pub(crate) fn run(name: &str, command: &mut Command, limit: Duration) -> Finishe
     Process::start(name, command).finish(limit)
 }
 
-/// The workers of an agent: its child processes that run the worker.
+/// The workers of an agent: its children that are the worker's file, or the agent's own with `worker` as command.
 pub(crate) fn workers_of(agent: Pid) -> Vec<Pid> {
     let id = agent.as_raw_nonzero();
     let mut found = Vec::new();
@@ -169,7 +169,10 @@ pub(crate) fn workers_of(agent: Pid) -> Vec<Pid> {
     {
         let children = read(&task.path().join("children"));
         for child in children.split_whitespace() {
-            if read(Path::new(&format!("/proc/{child}/cmdline"))).contains("\0worker\0") {
+            let line = read(Path::new(&format!("/proc/{child}/cmdline")));
+            let mut words = line.split('\0');
+            let program = words.next().unwrap_or_default();
+            if program.ends_with("/railmesh-worker") || words.next() == Some("worker") {
                 found.extend(child.parse().ok().and_then(Pid::from_raw));
             }
         }

@@ -43,6 +43,13 @@ impl Swept {
         self
     }
 
+    /// Asserts that the client said `text`.
+    #[track_caller]
+    pub(crate) fn finished_says(&self, text: &str) -> &Self {
+        assert!(self.finished.stderr.contains(text), "{text:?} is missing; {self}");
+        self
+    }
+
     /// Asserts that every matrix holds a figure for every ordered pair, and that there is one a test and rail.
     #[track_caller]
     pub(crate) fn has_full_matrices(&self, nodes: usize, rails: usize) -> &Self {
