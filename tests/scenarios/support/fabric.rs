@@ -132,7 +132,7 @@ impl Fabric {
     pub(crate) fn mesh(&self) -> MeshSpec {
         let allowed = CpuSet::of_this_thread().expect("the kernel tells the allowed processors");
         let one = allowed.lowest().expect("this thread runs somewhere").to_string();
-        MeshSpec::on(self.site()).all_wrapped(&["taskset", "-c", &one])
+        MeshSpec::on(self.site()).all_wrapped(&["nice", "-n", PRIORITY, "taskset", "-c", &one])
     }
 
     fn plug_in(&self, namespace: &Namespace, name: &str, network: &str, address: Ipv4Addr) {
@@ -243,14 +243,17 @@ pub(crate) const PORT: u16 = 7777;
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 200);
 
 /// Line rate of every rail: one processor carries the two cells of a round in a debug build with room to spare.
-pub(crate) const LINE_RATE: &str = "400mbit";
+pub(crate) const LINE_RATE: &str = "200mbit";
 
 /// A tenth of it.
-pub(crate) const TENTH: &str = "40mbit";
+pub(crate) const TENTH: &str = "20mbit";
 
 /// Depth of the token buckets: above the largest packet of a veth (64 KiB with segmentation left to the device), so
-/// that none is cut; 5 ms at the line rate, little against a window.
+/// that none is cut; 10 ms at the line rate, little against a window.
 const BURST: &str = "256kb";
+
+/// Niceness of the agents: a build beside them on the same machine is not what is measured.
+const PRIORITY: &str = "-10";
 
 /// Longest queue of the token buckets, as time: about a switch's buffer.
 const LATENCY: &str = "20ms";
