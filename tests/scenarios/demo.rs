@@ -20,6 +20,7 @@ use crate::support::waiting::PATIENCE;
 #[test]
 fn the_demo_passes_and_its_result_is_whole() {
     let _alone = machine();
+    on_one_processor();
     let swept = demo(&["--json", "--rate", "200M"]);
     swept.exits(0).has_full_matrices(4, 2).histograms_add_up();
     let printed: Value =
@@ -80,15 +81,18 @@ fn an_absent_node_of_the_demo_is_named_and_the_run_is_no_pass() {
     assert!(swept.finished.stdout.contains("n3"), "{swept}");
 }
 
-/// The demo with its run folder in a place of its own, on one processor: where two of its nodes share one and others do
+/// From here on this test and its processes run on one processor: where two of the demo's nodes share one and others do
 /// not, an exchange takes 10 us or 40 us by the scheduler's choice, and the population gate finds that.
-fn demo(flags: &[&str]) -> Swept {
+fn on_one_processor() {
     let allowed = CpuSet::of_this_thread().expect("the kernel tells the allowed processors");
     let one = allowed.lowest().expect("this thread runs somewhere");
-    // Processes inherit it from the thread that starts them; this one ends with the test.
     CpuSet::from_iter([one])
         .pin_this_thread()
         .expect("one of the allowed");
+}
+
+/// The demo with its run folder in a place of its own.
+fn demo(flags: &[&str]) -> Swept {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("run");
     let mut command = Command::new(program());

@@ -69,8 +69,17 @@ fn a_killed_client_leaves_a_readable_result_and_the_run_goes_on() {
     let mesh = pair();
     let mut sweep = mesh.begin_sweep(&[LONG.as_slice(), &["--run-id", FIRST]].concat());
     let result = sweep.out().join("result.json");
-    wait_for("the first partial result", PATIENCE, || {
-        result.exists().then_some(()).ok_or_else(|| mesh.status())
+    let measured = |report: &RunReport| {
+        report
+            .cells
+            .iter()
+            .filter(|cell| cell.bandwidth.is_some())
+            .count()
+    };
+    wait_for("a partial result with a figure", PATIENCE, || {
+        let json = std::fs::read_to_string(&result).map_err(|error| error.to_string())?;
+        let report = RunReport::from_json(&json).map_err(|error| format!("{error} in {json}"))?;
+        (measured(&report) > 0).then_some(()).ok_or_else(|| mesh.status())
     });
     sweep.process().signal(Signal::KILL);
     let swept = sweep.end();
