@@ -3,6 +3,7 @@
 //! Two artefacts of one source tree have the same identity, whatever their features, target or profile: the agent
 //! and its worker are two of them.
 
+use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,10 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 fn main() -> io::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+    // As it is now, not as it was when this script was compiled: a copied target folder would speak of another tree.
+    let manifest =
+        env::var_os("CARGO_MANIFEST_DIR").expect("cargo tells build scripts where their package is");
+    let root = Path::new(&manifest)
         .parent()
         .expect("the agent's folder lies in the workspace");
     let mut files = Vec::new();

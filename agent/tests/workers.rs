@@ -26,10 +26,10 @@ use railmesh::pipe;
 use railmesh::supervise::{
     MAX_DEATHS, Pool, ProcessFactory, Source, Spawner, Worker, WorkerFactory, WorkerProgram, WorkerSpec,
 };
-use railmesh::worker::{Backends, EXIT_ORPHAN, EXIT_PIPE, InProcessFactory};
+use railmesh::worker::{EXIT_ORPHAN, EXIT_PIPE, InProcessFactory};
 use rustix::process::{Pid, Signal, kill_process};
 use tracing::level_filters::LevelFilter;
-use transport::data::{Backend, Endpoint, Stop, Timing};
+use transport::data::{Backend, Backends, Endpoint, Stop, Timing, backends};
 
 const RAIL: RailId = RailId(1);
 
@@ -231,7 +231,7 @@ fn a_probe_is_one_frame_with_the_capabilities() {
             assert_eq!(build, build_hash());
             assert_eq!(
                 format!("{capabilities:?}"),
-                format!("{:?}", Backends::of_this_build())
+                format!("{:?}", backends().capabilities())
             );
         }
         other => panic!("{other:?}"),
@@ -449,7 +449,7 @@ async fn an_aborted_request_resolves_at_once_and_one_task_waits_for_one_answer()
 
 #[tokio::test]
 async fn a_hundred_workers_in_this_process_measure_at_once() {
-    let registry = Arc::new(Backends::new(vec![Arc::new(Still)]));
+    let registry = Arc::new(Backends::with_sockets(Arc::new(Still)));
     let factory: Arc<dyn WorkerFactory> = Arc::new(InProcessFactory::new(registry));
     let mut nodes = tokio::task::JoinSet::new();
     let at = transport::clock::now().after(Duration::from_millis(300));

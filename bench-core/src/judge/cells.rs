@@ -270,7 +270,8 @@ fn failures<'a>(view: &RunView<'_>, verdict: &CellVerdict<'a>) -> Vec<(String, &
     failures
 }
 
-fn said(node: &str, failure: &Failure) -> String {
+/// What an end says of its failure, with its name.
+pub(super) fn said(node: &str, failure: &Failure) -> String {
     let phase = format!("{:?}", failure.phase).to_lowercase();
     match &failure.remedy {
         None => format!("{node} in {phase}: {}", failure.detail),

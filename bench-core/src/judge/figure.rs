@@ -277,7 +277,7 @@ mod tests {
         let mut histogram = Histogram::new();
         (0..exchanges).for_each(|_| histogram.record(10_000));
         LatencySample {
-            window: Window::new(Mono::from_nanos(0), std::time::Duration::from_millis(500)),
+            window: Window::new(Mono::from_nanos(0), Duration::from_millis(500)),
             histogram,
             share: RttShare::Half,
             check: DataCheck::Unchecked,

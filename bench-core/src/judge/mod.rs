@@ -15,6 +15,7 @@ mod figure;
 mod finding;
 mod gate;
 mod population;
+mod repeated;
 mod retest;
 mod settle;
 mod source;
@@ -58,6 +59,7 @@ pub fn judge<'a>(view: &'a RunView<'_>) -> Judgement<'a> {
     let mut cells = cells::judge(view);
     let mut findings = settle::settle(view, &mut cells);
     findings.extend(blame::findings(view, &cells));
+    findings.extend(repeated::findings(view, &cells));
     findings.extend(verdict::findings(view, &cells));
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.kind));
     let (verdict, reasons) = verdict::verdict(view, &cells);

@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::testing::{Fabric, key};
 use super::*;
 use crate::cell::{Cell, End, Purpose};
-use crate::ids::{CaseIndex, CellId, NodeIndex, RailId, RoundId};
+use crate::ids::{Attempt, CaseIndex, CellId, NodeIndex, RailId, RoundId};
 use crate::measure::{DataCheck, Measurement};
 use crate::plan::{Gates, Pattern, TestKind};
-use crate::record::{Loss, LossWord, Observation, Outcome, Phase, RunEnd, RunRecord};
+use crate::record::{Failure, FailureKind, Loss, LossWord, Observation, Outcome, Phase, RunEnd, RunRecord};
 use crate::units::BitsPerSecond;
 
 const fn node(node: u16, rails: Rails, side: Side) -> Part {
@@ -492,6 +492,38 @@ fn a_node_that_died_is_one_finding_and_the_run_is_incomplete() {
     assert_eq!(judgement.verdict, RunVerdict::Incomplete);
     let texts: Vec<&str> = judgement.findings.iter().map(|f| f.text.as_str()).collect();
     assert_eq!(texts, ["node n3 died in round 1 and took 6 cells with it"]);
+}
+
+#[test]
+fn a_cell_that_was_measured_again_passes_and_a_finding_says_what_died() {
+    let fabric = Fabric::new(4, 1, 1);
+    let mut records = fabric.records();
+    let id = fabric.id(0, 1, 2);
+    let cell = fabric.cell(id).expect("a planned cell");
+    let mut again = fabric.observe(&cell, RoundId(1));
+    again.iter_mut().for_each(|seen| seen.key.attempt = Attempt(2));
+    change(&mut records, id, End::Source, |seen| {
+        seen.outcome = Outcome::Failed(Failure {
+            kind: FailureKind::Crash,
+            phase: Phase::Measure,
+            detail: "the worker was killed by signal 9".into(),
+            remedy: None,
+        });
+    });
+    let end = records.len() - 1;
+    records.splice(end..end, again.map(RunRecord::Observed));
+    let view = RunView::new(&records, &fabric).expect("a run");
+    let judgement = judge(&view);
+    assert_eq!(judgement.verdict, RunVerdict::Pass);
+    let [finding] = &judgement.findings[..] else {
+        panic!("one finding, not {:?}", judgement.findings);
+    };
+    assert!(finding.text.starts_with("1 cell measured"), "{}", finding.text);
+    assert_eq!(
+        finding.evidence,
+        ["n1 in measure: the worker was killed by signal 9"]
+    );
+    assert_eq!(finding.cells, [id]);
 }
 
 #[test]

@@ -157,7 +157,7 @@ async fn welcome(shared: Arc<Shared>, link: Arc<Link>, epoch: Option<Epoch>, rep
 async fn refuse(shared: &Shared, quic: &quinn::Connection, reply: SendStream, refusal: Refusal) {
     shared
         .alarm
-        .raise(quic.remote_address(), "refused", &refusal.to_string());
+        .raise(quic.remote_address(), "refused and told", &refusal.to_string());
     send_reply(shared, reply, &HelloReply::Refused(refusal)).await;
     // The dialer hangs up when it has read why; closing first could overtake the answer.
     let _ = timeout(shared.limits.farewell, quic.closed()).await;

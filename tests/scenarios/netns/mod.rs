@@ -1,0 +1,12 @@
+//! Tier 2: meshes over real addresses in network namespaces. Needs root; tests/netns/run.sh builds and runs it.
+
+mod absent_nodes;
+mod clocks;
+mod death_in_a_round;
+mod hang_in_a_round;
+mod partition;
+mod service;
+mod slow_rail;
+mod sound;
+mod without_key;
+mod workers;
