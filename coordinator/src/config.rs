@@ -51,3 +51,9 @@ pub(crate) const START_LEAD: Duration = Duration::from_millis(3);
 
 /// Shortest time that an end keeps sending after its window; the clock error comes on top, twice.
 pub(crate) const MIN_TAIL: Duration = Duration::from_millis(1);
+
+/// Largest clock error that lead and tail allow for; a larger one makes the round's figures `not concurrent` anyway.
+pub(crate) const MAX_CLOCK_ERROR: Duration = Duration::from_millis(50);
+
+/// How long an agent may take to forget a round.
+pub(crate) const ABORT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -48,10 +48,15 @@ fn an_agent_of_another_build_is_refused_and_both_sides_say_why() {
 fn an_agent_with_another_roster_is_refused_and_both_sides_say_why() {
     let mut mesh = MeshSpec::on(Site::loopback(2, 1)).without(2).start();
     let site = mesh.site();
-    let longer = format!("{},n3=127.0.0.3:9", site.peers());
+    // A roster of four, in which the stranger is no elector and so dials all three electors, n1 among them.
+    let longer = format!(
+        "n1={},n2=127.0.0.2:9,n3=127.0.0.3:9,n4={}",
+        site.node(1).control,
+        site.node(2).control
+    );
     let mut command = Command::new(program());
     command
-        .args(["agent", "--die-with-parent", "--name", "n2", "--peers", &longer])
+        .args(["agent", "--die-with-parent", "--name", "n4", "--peers", &longer])
         .args(["--rails", &site.node(2).rails[0].to_string()])
         .arg("--key")
         .arg(mesh.key())
@@ -68,9 +73,9 @@ fn an_agent_with_another_roster_is_refused_and_both_sides_say_why() {
 
 #[test]
 fn a_second_agent_with_a_living_name_is_refused_with_the_address_of_the_first() {
-    let mut mesh = MeshSpec::on(Site::loopback(3, 1)).without(3).start();
+    let mut mesh = MeshSpec::on(Site::loopback(4, 1)).without(4).start();
     let site = mesh.site();
-    let (first, free) = (site.node(2).control, site.node(3).control);
+    let (first, free) = (site.node(2).control, site.node(4).control);
     // With the first's state, too: what is refused must not touch it.
     let mut command = mesh.agent_command(2);
     command.args(["--listen", &free.to_string()]);
@@ -80,7 +85,7 @@ fn a_second_agent_with_a_living_name_is_refused_with_the_address_of_the_first() 
         .says(&first.to_string())
         .says("n2");
     assert!(mesh.agent(2).is_alive(), "the first goes on");
-    goes_on(&mesh, 2);
+    goes_on(&mesh, 3);
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod tests;
 mod types;
 mod wire;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -280,7 +281,7 @@ impl Electors {
         // Visible before it elects: whom it asks for a vote may ask back.
         *self.stage() = Stage::Running(Box::new(running.clone()));
         if running.identity.id.incarnation == 0 {
-            found_cluster(&running.raft, &self.config.electors).await?;
+            found_cluster(&running.raft, self.config.me, &self.config.electors).await?;
         }
         Ok((running, applied))
     }
@@ -298,8 +299,16 @@ impl Electors {
 }
 
 /// Gives the log its first entry, the same at every founder; one that has a log or has voted has it already.
-async fn found_cluster(raft: &Raft<TypeConfig>, electors: &[NodeIndex]) -> Result<(), String> {
-    let voters: std::collections::BTreeSet<ElectorId> = electors
+///
+/// Whoever does so stands for election at once, so the founders take turns by their position: the first one that is
+/// there is elected, and the others find that they have voted.
+async fn found_cluster(raft: &Raft<TypeConfig>, me: NodeIndex, electors: &[NodeIndex]) -> Result<(), String> {
+    let turn = electors.iter().take_while(|elector| **elector < me).count();
+    let begun = Instant::now();
+    while is_untouched(raft) && begun.elapsed() < FOUNDING_TURN * turn as u32 {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    let voters: BTreeSet<ElectorId> = electors
         .iter()
         .map(|elector| ElectorId::founder(*elector))
         .collect();
@@ -313,6 +322,13 @@ async fn found_cluster(raft: &Raft<TypeConfig>, electors: &[NodeIndex]) -> Resul
         let _: Result<_, _> = raft.trigger().elect().await;
     }
     Ok(())
+}
+
+/// Whether nobody has asked this elector for anything yet.
+fn is_untouched(raft: &Raft<TypeConfig>) -> bool {
+    let metrics = raft.metrics();
+    let metrics = metrics.borrow();
+    metrics.last_log_index.is_none() && metrics.vote.leader_id.term == 0
 }
 
 async fn serve_raft(raft: &Raft<TypeConfig>, call: RaftCall) -> Answer {
@@ -371,3 +387,6 @@ const SNAPSHOT_CHUNK_BYTES: u64 = 512 << 10;
 
 /// Pause between two looks around of an elector without state: a cold start costs a few of them.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How much later each founder stands for election than the one before it: an election on a busy machine.
+const FOUNDING_TURN: Duration = Duration::from_millis(700);

@@ -16,6 +16,7 @@
 //! ```
 //! A run that was accepted in an earlier epoch begins at `recovering`, or at `joining` if none of its rounds was marked.
 
+mod causes;
 mod phase;
 mod play;
 mod queue;
@@ -28,7 +29,7 @@ mod view;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bench_core::ids::{CellId, Epoch, NodeIndex, PlanHash, RunId};
-use bench_core::message::{Response, RoundKey, SubmitReply};
+use bench_core::message::{Request, Response, RoundKey, SubmitReply};
 use bench_core::node::NodeInventory;
 use bench_core::plan::Plan;
 use bench_core::record::{Observation, RunEnd, RunRecord};
@@ -39,7 +40,7 @@ pub use phase::RunPhase;
 pub use view::RunView;
 
 use crate::command::Command;
-use crate::config::Config;
+use crate::config::{ABORT_TIMEOUT, Config};
 use crate::decision::Entry;
 use crate::event::{CallFault, CallTag, Ticket};
 use crate::members::Members;
@@ -54,6 +55,19 @@ pub(crate) struct Context<'a> {
     pub(crate) members: &'a Members,
     pub(crate) out: &'a mut Vec<Command>,
     pub(crate) now: Mono,
+}
+
+impl Context<'_> {
+    /// Tells a node to forget a round.
+    pub(crate) fn abort_round(&mut self, key: RoundKey, node: NodeIndex) {
+        let (tag, request) = (CallTag::Abort(key), Box::new(Request::Abort { key }));
+        self.out.push(Command::Send {
+            node,
+            tag,
+            request,
+            deadline: ABORT_TIMEOUT,
+        });
+    }
 }
 
 /// One run.

@@ -176,7 +176,9 @@ impl Run {
             self.deadline = None;
             return true;
         }
-        let deadline = *self.deadline.get_or_insert(context.now.after(COLLECT_TIMEOUT));
+        let deadline = *self
+            .deadline
+            .get_or_insert_with(|| context.now.after(COLLECT_TIMEOUT));
         context.now >= deadline
     }
 

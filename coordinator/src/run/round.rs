@@ -12,22 +12,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bench_core::cell::{Cell, End};
+use bench_core::cell::Cell;
 use bench_core::ids::{CellId, Epoch, NodeIndex, RunId};
 use bench_core::measure::Window;
 use bench_core::message::{Prepare, PrepareReply, Prepared, Request, Response, RoundKey, Start};
 use bench_core::node::NodeInventory;
 use bench_core::plan::{Plan, TestCase};
-use bench_core::record::{Failure, FailureKind, Loss, LossWord, Phase, RoundRecord};
+use bench_core::record::{Loss, LossWord, Phase, RoundRecord};
 use bench_core::time::Mono;
 
 use super::Context;
+use super::causes::{Causes, absence, describe, not_tested};
 use super::queue::PlannedRound;
 use crate::command::Command;
-use crate::config::{FINISH_GRACE, MIN_TAIL, PREPARE_GRACE, START_LEAD};
+use crate::config::{FINISH_GRACE, MAX_CLOCK_ERROR, MIN_TAIL, PREPARE_GRACE, START_LEAD};
 use crate::decision::Entry;
 use crate::event::{CallFault, CallTag};
-use crate::members::MemberState;
 
 /// How far a round is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,19 +39,6 @@ enum Stage {
     Over,
 }
 
-/// Why a cell left the round, and how sure that is: who was seen silent outweighs what a partner reported.
-#[derive(Debug)]
-struct Cause {
-    loss: Loss,
-    sureness: Sureness,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Sureness {
-    Reported,
-    Witnessed,
-}
-
 /// One try of one round.
 #[derive(Debug)]
 pub(crate) struct ActiveRound {
@@ -61,7 +48,7 @@ pub(crate) struct ActiveRound {
     cases: Vec<TestCase>,
     waiting: BTreeSet<NodeIndex>,
     deadline: Mono,
-    causes: BTreeMap<CellId, Cause>,
+    causes: Causes,
     worst_clock_error: Duration,
 }
 
@@ -112,18 +99,7 @@ impl ActiveRound {
             cases: plan.cases.clone(),
             waiting: BTreeSet::new(),
             deadline: context.now.after(plan.prepare_timeout + PREPARE_GRACE),
-            causes: losses
-                .into_iter()
-                .map(|loss| {
-                    (
-                        loss.cell,
-                        Cause {
-                            loss,
-                            sureness: Sureness::Witnessed,
-                        },
-                    )
-                })
-                .collect(),
+            causes: Causes::not_tested(losses),
             worst_clock_error: Duration::ZERO,
         };
         round.send_prepare(plan, context);
@@ -171,21 +147,24 @@ impl ActiveRound {
             return;
         }
         let name = &context.config.roster[node.usize()];
-        match result {
-            Ok(Response::Prepared(reply)) => self.take_reply(node, reply, context),
-            Ok(other) => {
-                let reason = format!("{name} answered prepare with {}", describe(&other));
-                self.node_lost(node, LossWord::Crash, Phase::Prepare, &reason);
+        let (word, reason) = match result {
+            Ok(Response::Prepared(reply)) => {
+                self.take_reply(node, reply, context);
+                return self.settle(context);
             }
-            Err(CallFault::Timeout) => {
-                let reason = format!("{name} did not answer prepare in time");
-                self.node_lost(node, LossWord::Timeout, Phase::Prepare, &reason);
-            }
+            Ok(other) => (
+                LossWord::Crash,
+                format!("{name} answered prepare with {}", describe(&other)),
+            ),
+            Err(CallFault::Timeout) => (
+                LossWord::Timeout,
+                format!("{name} did not answer prepare in time"),
+            ),
             Err(CallFault::Lost { reason }) => {
-                let reason = format!("{name} was lost while arming: {reason}");
-                self.node_lost(node, LossWord::Crash, Phase::Prepare, &reason);
+                (LossWord::Crash, format!("{name} was lost while arming: {reason}"))
             }
-        }
+        };
+        self.lose(node, word, Phase::Prepare, &reason);
         self.settle(context);
     }
 
@@ -205,7 +184,7 @@ impl ActiveRound {
         for cell in &self.cells {
             for (_, node) in cell.ends() {
                 let ids = by_node.entry(node).or_default();
-                if !self.causes.contains_key(&cell.id) {
+                if !self.causes.has(cell.id) {
                     ids.push(cell.id);
                     ids.dedup();
                 }
@@ -219,18 +198,19 @@ impl ActiveRound {
         let deadline = (at.since(context.now)) + longest + tail + FINISH_GRACE;
         for (node, ids) in by_node {
             if ids.is_empty() {
-                send_abort(self.key, node, context);
+                context.abort_round(self.key, node);
                 continue;
             }
-            let request = Box::new(Request::Start(Start {
+            let start = Start {
                 key: self.key,
                 at,
                 tail,
                 cells: ids,
-            }));
+            };
+            let (tag, request) = (CallTag::Start(self.key), Box::new(Request::Start(start)));
             context.out.push(Command::Send {
                 node,
-                tag: CallTag::Start(self.key),
+                tag,
                 request,
                 deadline,
             });
@@ -238,17 +218,15 @@ impl ActiveRound {
         }
         self.stage = Stage::Running;
         self.deadline = context.now.after(deadline);
+        let warmup = cells
+            .iter()
+            .map(|cell| self.cases[cell.case.usize()].warmup)
+            .min()
+            .unwrap_or_default();
         let window = Window {
-            start: at,
+            start: at.after(warmup),
             end: at.after(longest),
         };
-        let window = cells.first().map_or(window, |cell| {
-            let case = &self.cases[cell.case.usize()];
-            Window {
-                start: at.after(case.warmup),
-                end: at.after(longest),
-            }
-        });
         RoundRecord {
             round: self.key.round,
             attempt: self.key.attempt,
@@ -269,20 +247,25 @@ impl ActiveRound {
             return;
         }
         let name = &context.config.roster[node.usize()];
-        match result {
-            Ok(Response::Observations(_)) => {}
+        let lost = match result {
+            Ok(Response::Observations(_)) => None,
             Ok(other) => {
                 let reason = format!("{name} answered start with {}", describe(&other));
-                self.node_lost(node, LossWord::Crash, Phase::Measure, &reason);
+                Some((LossWord::Crash, Phase::Measure, reason))
             }
-            Err(CallFault::Timeout) => {
-                let reason = format!("{name} did not report the round in time");
-                self.node_lost(node, LossWord::Timeout, Phase::Collect, &reason);
-            }
-            Err(CallFault::Lost { reason }) => {
-                let reason = format!("{name} was lost during the round: {reason}");
-                self.node_lost(node, LossWord::Crash, Phase::Measure, &reason);
-            }
+            Err(CallFault::Timeout) => Some((
+                LossWord::Timeout,
+                Phase::Collect,
+                format!("{name} did not report the round in time"),
+            )),
+            Err(CallFault::Lost { reason }) => Some((
+                LossWord::Crash,
+                Phase::Measure,
+                format!("{name} was lost during the round: {reason}"),
+            )),
+        };
+        if let Some((word, phase, reason)) = lost {
+            self.lose(node, word, phase, &reason);
         }
         if self.waiting.is_empty() {
             self.stage = Stage::Over;
@@ -293,9 +276,9 @@ impl ActiveRound {
     pub(crate) fn node_left(&mut self, node: NodeIndex, reason: &str, context: &mut Context<'_>) {
         let waited_for = self.waiting.remove(&node);
         match self.stage {
-            Stage::Preparing => self.node_lost(node, LossWord::Crash, Phase::Prepare, reason),
-            Stage::Proposed | Stage::Ready => self.node_lost(node, LossWord::Crash, Phase::Armed, reason),
-            Stage::Running if waited_for => self.node_lost(node, LossWord::Crash, Phase::Measure, reason),
+            Stage::Preparing => self.lose(node, LossWord::Crash, Phase::Prepare, reason),
+            Stage::Proposed | Stage::Ready => self.lose(node, LossWord::Crash, Phase::Armed, reason),
+            Stage::Running if waited_for => self.lose(node, LossWord::Crash, Phase::Measure, reason),
             Stage::Running | Stage::Over => {}
         }
         self.settle(context);
@@ -314,7 +297,7 @@ impl ActiveRound {
         };
         for node in std::mem::take(&mut self.waiting) {
             let reason = format!("{} {what}", context.config.roster[node.usize()]);
-            self.node_lost(node, LossWord::Timeout, phase, &reason);
+            self.lose(node, LossWord::Timeout, phase, &reason);
         }
         self.settle(context);
     }
@@ -328,13 +311,13 @@ impl ActiveRound {
             .map(|(_, node)| node)
             .collect();
         for node in nodes.into_iter().filter(|node| context.members.is_present(*node)) {
-            send_abort(self.key, node, context);
+            context.abort_round(self.key, node);
         }
     }
 
     /// The cells that left the round, with word and reason.
     pub(crate) fn into_losses(self) -> Vec<Loss> {
-        self.causes.into_values().map(|cause| cause.loss).collect()
+        self.causes.into_losses()
     }
 
     fn send_prepare(&mut self, plan: &Plan, context: &mut Context<'_>) {
@@ -377,83 +360,19 @@ impl ActiveRound {
                     "{} could not tell its clock's offset",
                     context.config.roster[node.usize()]
                 );
-                self.node_lost(node, LossWord::Timeout, Phase::Prepare, &reason);
+                self.lose(node, LossWord::Timeout, Phase::Prepare, &reason);
             }
         }
         for (cell, end, failure) in reply.failed {
-            self.end_failed(node, cell, end, &failure, context);
+            let name = &context.config.roster[node.usize()];
+            self.causes
+                .end_failed(&self.cells, self.key.attempt, (node, name), (cell, end), &failure);
         }
     }
 
-    fn end_failed(
-        &mut self,
-        node: NodeIndex,
-        id: CellId,
-        end: End,
-        failure: &Failure,
-        context: &Context<'_>,
-    ) {
-        let Some(cell) = self
-            .cells
-            .iter()
-            .find(|cell| cell.id == id && cell.node(end) == node)
-            .copied()
-        else {
-            return;
-        };
-        // A handshake or connect that got no answer speaks about the other end.
-        let about = match failure.phase {
-            Phase::Handshake => cell.node(end.other()),
-            Phase::Probe
-            | Phase::Prepare
-            | Phase::Connect
-            | Phase::Armed
-            | Phase::Warmup
-            | Phase::Measure
-            | Phase::Collect => node,
-        };
-        let loss = Loss {
-            cell: id,
-            attempt: Some(self.key.attempt),
-            word: word_of(failure.kind),
-            node: Some(about),
-            phase: Some(failure.phase),
-            reason: format!(
-                "{}: {}",
-                context.config.roster[node.usize()],
-                with_remedy(failure)
-            ),
-        };
-        self.blame(loss, Sureness::Reported);
-    }
-
-    fn node_lost(&mut self, node: NodeIndex, word: LossWord, phase: Phase, reason: &str) {
-        let ids: Vec<CellId> = self
-            .cells
-            .iter()
-            .filter(|c| c.src == node || c.dst == node)
-            .map(|c| c.id)
-            .collect();
-        for cell in ids {
-            let loss = Loss {
-                cell,
-                attempt: Some(self.key.attempt),
-                word,
-                node: Some(node),
-                phase: Some(phase),
-                reason: reason.to_owned(),
-            };
-            self.blame(loss, Sureness::Witnessed);
-        }
-    }
-
-    fn blame(&mut self, loss: Loss, sureness: Sureness) {
-        match self.causes.get(&loss.cell) {
-            Some(known) if known.sureness >= sureness => {}
-            Some(_) | None => {
-                self.causes.insert(loss.cell, Cause { loss, sureness });
-            }
-        }
+    fn lose(&mut self, node: NodeIndex, word: LossWord, phase: Phase, reason: &str) {
+        self.causes
+            .node_lost(&self.cells, self.key.attempt, node, (word, phase), reason);
     }
 
     fn settle(&mut self, context: &mut Context<'_>) {
@@ -475,9 +394,7 @@ impl ActiveRound {
     }
 
     fn armed(&self) -> impl Iterator<Item = &Cell> {
-        self.cells
-            .iter()
-            .filter(|cell| !self.causes.contains_key(&cell.id))
+        self.cells.iter().filter(|cell| !self.causes.has(cell.id))
     }
 
     fn traffic_time(&self, cell: &Cell) -> Duration {
@@ -485,83 +402,3 @@ impl ActiveRound {
         case.warmup + case.window
     }
 }
-
-fn send_abort(key: RoundKey, node: NodeIndex, context: &mut Context<'_>) {
-    let request = Box::new(Request::Abort { key });
-    context.out.push(Command::Send {
-        node,
-        tag: CallTag::Abort(key),
-        request,
-        deadline: ABORT_TIMEOUT,
-    });
-}
-
-fn absence(
-    node: NodeIndex,
-    inventories: &[Option<NodeInventory>],
-    context: &Context<'_>,
-) -> Option<(NodeIndex, String)> {
-    let name = &context.config.roster[node.usize()];
-    let reason = match &context.members.states()[node.usize()] {
-        MemberState::Present { .. } if inventories[node.usize()].is_some() => return None,
-        MemberState::Present { .. } => format!("{name} joined after the run began"),
-        MemberState::Never => format!("{name} never joined"),
-        MemberState::Gone { reason } => format!("{name} is gone: {reason}"),
-    };
-    Some((node, reason))
-}
-
-fn not_tested(cell: &Cell, node: NodeIndex, reason: String) -> Loss {
-    Loss {
-        cell: cell.id,
-        attempt: None,
-        word: LossWord::NotTested,
-        node: Some(node),
-        phase: None,
-        reason,
-    }
-}
-
-fn word_of(kind: FailureKind) -> LossWord {
-    match kind {
-        FailureKind::Crash | FailureKind::Corrupt => LossWord::Crash,
-        FailureKind::Timeout => LossWord::Timeout,
-        FailureKind::Unsupported => LossWord::Skip,
-        FailureKind::Cancelled => LossWord::NotTested,
-    }
-}
-
-fn with_remedy(failure: &Failure) -> String {
-    match &failure.remedy {
-        Some(remedy) => format!("{} ({remedy})", failure.detail),
-        None => failure.detail.clone(),
-    }
-}
-
-fn describe(response: &Response) -> String {
-    match response {
-        Response::StaleEpoch { seen } => format!("a refusal: it has seen epoch {seen}"),
-        Response::Invalid { reason } => format!("a refusal: {reason}"),
-        Response::Refused(refusal) => format!("a refusal: {refusal}"),
-        Response::Pong
-        | Response::Clock { .. }
-        | Response::Inventory(_)
-        | Response::Prepared(_)
-        | Response::Observations(_)
-        | Response::Done
-        | Response::Handshake(_)
-        | Response::Submitted(_)
-        | Response::Records(_)
-        | Response::Status(_)
-        | Response::NoCoordinator { .. }
-        | Response::Commander(_)
-        | Response::Raft { .. }
-        | Response::UnknownRun { .. } => "another kind of answer".to_owned(),
-    }
-}
-
-/// Largest clock error that lead and tail allow for; a larger one makes the round's figures `not concurrent` anyway.
-const MAX_CLOCK_ERROR: Duration = Duration::from_millis(50);
-
-/// How long an agent may take to forget a round.
-const ABORT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -22,7 +22,7 @@ fn a_node_whose_monotonic_clock_is_days_ahead_measures_like_the_others() {
         "--boottime",
         AHEAD,
     ];
-    let mut mesh = fabric.mesh().wrapped(2, &shifted).start();
+    let mut mesh = fabric.mesh_on_one_processor().wrapped(2, &shifted).start();
     let clock_of =
         |pid: String| fs::read_link(format!("/proc/{pid}/ns/time_for_children")).expect("a time namespace");
     let (here, there) = (
@@ -41,7 +41,7 @@ fn a_node_whose_wall_clock_is_days_behind_joins_and_measures() {
     let fabric = Fabric::new(4, 1);
     // Only the wall clock: the other one has its own scenario.
     let behind = ["env", "FAKETIME_DONT_FAKE_MONOTONIC=1", "faketime", "-f", "-40d"];
-    let mut mesh = fabric.mesh().wrapped(3, &behind).start();
+    let mut mesh = fabric.mesh_on_one_processor().wrapped(3, &behind).start();
     let stamp = |line: String| line.split('T').next().unwrap_or_default().to_owned();
     let theirs = stamp(mesh.agent(3).await_line("the agent is up", PATIENCE));
     let ours = stamp(mesh.agent(2).await_line("the agent is up", PATIENCE));

@@ -14,7 +14,7 @@ use crate::support::report::Swept;
 fn a_rail_slow_both_ways_is_named_with_its_node() {
     let fabric = Fabric::new(4, 2);
     fabric.limit(2, 1, Way::Both, TENTH);
-    let swept = fabric.mesh().start().sweep(&["-D", "500ms"]);
+    let swept = fabric.mesh().start().sweep(&["-t", "tcp_bw", "-D", "500ms"]);
     swept.exits(1).has_full_matrices(4, 2);
     names_only(&swept, PartWord::Node);
     for cell in failing(&swept) {
@@ -27,7 +27,7 @@ fn a_rail_slow_both_ways_is_named_with_its_node() {
 fn a_rail_slow_in_sending_is_named_with_its_side() {
     let fabric = Fabric::new(4, 2);
     fabric.limit(2, 1, Way::Send, TENTH);
-    let swept = fabric.mesh().start().sweep(&["-D", "500ms"]);
+    let swept = fabric.mesh().start().sweep(&["-t", "tcp_bw", "-D", "500ms"]);
     swept.exits(1).has_full_matrices(4, 2);
     names_only(&swept, PartWord::NodeSend);
     for cell in failing(&swept) {

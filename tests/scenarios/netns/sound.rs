@@ -9,7 +9,7 @@ use crate::support::fabric::Fabric;
 #[ignore = "needs root and network namespaces"]
 fn a_sound_cluster_passes_from_a_client_outside_of_it() {
     let fabric = Fabric::new(4, 2);
-    let mesh = fabric.mesh().start();
+    let mesh = fabric.mesh_on_one_processor().start();
     let swept = mesh.sweep(&["-D", "500ms"]);
     swept.exits(0).has_full_matrices(4, 2).histograms_add_up();
     let report = swept.report();

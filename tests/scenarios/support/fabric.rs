@@ -8,9 +8,7 @@
 //!      ──────────rail1─
 //! ```
 //! Every rail is held at [`LINE_RATE`] by a token bucket at both ends, so that the processors of a small machine do
-//! not decide the figures. For the same reason all agents run on one processor: where two of four nodes share one and
-//! the others do not, an exchange takes 14 us or 45 us by the scheduler's choice, and the population gate finds that.
-//! Needs root, `ip`, `tc` and `taskset`. Dropping it ends every process inside and removes the namespaces.
+//! not decide the figures. Needs root, `ip`, `tc` and `taskset`. Dropping it ends every process inside and removes the namespaces.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
@@ -130,9 +128,20 @@ impl Fabric {
 
     /// A mesh of agents in all of its nodes.
     pub(crate) fn mesh(&self) -> MeshSpec {
+        MeshSpec::on(self.site()).through(&["nice", "-n", PRIORITY])
+    }
+
+    /// The same on one processor, where latencies are measured: where two of the nodes share one and others do not, an
+    /// exchange takes 14 us or 45 us by the scheduler's choice, and the population gate finds that.
+    pub(crate) fn mesh_on_one_processor(&self) -> MeshSpec {
         let allowed = CpuSet::of_this_thread().expect("the kernel tells the allowed processors");
-        let one = allowed.lowest().expect("this thread runs somewhere").to_string();
-        MeshSpec::on(self.site()).all_wrapped(&["nice", "-n", PRIORITY, "taskset", "-c", &one])
+        // Not the lowest: it serves most of the machine's interrupts.
+        let one = allowed
+            .iter()
+            .last()
+            .expect("this thread runs somewhere")
+            .to_string();
+        self.mesh().through(&["taskset", "-c", &one])
     }
 
     fn plug_in(&self, namespace: &Namespace, name: &str, network: &str, address: Ipv4Addr) {

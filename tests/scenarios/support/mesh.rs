@@ -76,8 +76,8 @@ impl MeshSpec {
     }
 
     /// Starts every agent through another program.
-    pub(crate) fn all_wrapped(mut self, wrapper: &[&str]) -> Self {
-        self.wrapper = owned(wrapper);
+    pub(crate) fn through(mut self, wrapper: &[&str]) -> Self {
+        self.wrapper.extend(owned(wrapper));
         self
     }
 

@@ -96,7 +96,7 @@ fn a_connection_that_breaks_in_the_window_is_a_crash_with_both_addresses() {
 #[test]
 fn a_path_that_falls_silent_is_a_timeout_at_the_deadline() {
     for case in [paced_case(), latency_case()] {
-        let (results, timing) = through(Trouble::Stall { at: 100_000 }, case);
+        let (results, timing) = through(Trouble::Stall { at: 20_000 }, case);
         for result in [results.source, results.destination] {
             let failure = result.unwrap_err();
             assert_eq!(failure.kind, FailureKind::Timeout, "{failure:?}");

@@ -1,3 +1,5 @@
+//! The store of an elector: openraft's own suite, and torn or damaged files.
+
 use std::fs;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! The simulated backend: what both ends of a cell say of the model.
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::thread;
 use std::time::Duration;
