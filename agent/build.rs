@@ -14,18 +14,14 @@ fn main() -> io::Result<()> {
     // As it is now, not as it was when this script was compiled: a copied target folder would speak of another tree.
     let manifest =
         env::var_os("CARGO_MANIFEST_DIR").expect("cargo tells build scripts where their package is");
-    let root = Path::new(&manifest)
-        .parent()
-        .expect("the agent's folder lies in the workspace");
+    let root = Path::new(&manifest).parent().expect("the agent's folder lies in the workspace");
     let mut files = Vec::new();
     for place in SOURCES {
         println!("cargo::rerun-if-changed={}", root.join(place).display());
         collect(&root.join(place), &mut files)?;
     }
-    let mut named: Vec<(String, PathBuf)> = files
-        .into_iter()
-        .map(|path| (relative(root, &path), path))
-        .collect();
+    let mut named: Vec<(String, PathBuf)> =
+        files.into_iter().map(|path| (relative(root, &path), path)).collect();
     named.sort();
     let mut hash = Sha256::new();
     for (name, path) in named {
@@ -37,10 +33,7 @@ fn main() -> io::Result<()> {
         hash.update(&contents);
     }
     let digest = hash.finalize();
-    let id: String = digest[..ID_BYTES]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let id: String = digest[..ID_BYTES].iter().map(|byte| format!("{byte:02x}")).collect();
     println!("cargo::rustc-env=RAILMESH_BUILD_ID={id}");
     Ok(())
 }
@@ -57,20 +50,11 @@ fn collect(place: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 fn relative(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root)
-        .expect("every source lies in the workspace")
-        .to_string_lossy()
-        .into_owned()
+    path.strip_prefix(root).expect("every source lies in the workspace").to_string_lossy().into_owned()
 }
 
 /// What makes the product, relative to the workspace. The lock file stands for all dependencies.
-const SOURCES: [&str; 5] = [
-    "bench-core/src",
-    "coordinator/src",
-    "transport/src",
-    "agent/src",
-    "Cargo.lock",
-];
+const SOURCES: [&str; 5] = ["bench-core/src", "coordinator/src", "transport/src", "agent/src", "Cargo.lock"];
 
 /// Length of the identity: that of `bench_core::ids::BuildHash`.
 const ID_BYTES: usize = 16;

@@ -7,7 +7,5 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The hash over the sources of this build.
 pub fn build_hash() -> BuildHash {
-    env!("RAILMESH_BUILD_ID")
-        .parse()
-        .expect("the build script writes 32 hexadecimal digits")
+    env!("RAILMESH_BUILD_ID").parse().expect("the build script writes 32 hexadecimal digits")
 }

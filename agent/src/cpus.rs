@@ -106,9 +106,7 @@ impl FromStr for CpuSet {
     type Err = CpuListError;
 
     fn from_str(text: &str) -> Result<Self, CpuListError> {
-        let error = || CpuListError {
-            text: text.chars().take(80).collect(),
-        };
+        let error = || CpuListError { text: text.chars().take(80).collect() };
         let number = |part: &str| match part.parse::<u32>() {
             Ok(cpu) if cpu < MAX_LISTED => Ok(cpu),
             Ok(_) | Err(_) => Err(error()),
@@ -157,11 +155,7 @@ mod tests {
             assert_eq!(set, cpus.into_iter().collect());
             assert_eq!(set.to_string(), text);
         }
-        assert_eq!(
-            "0-1\n".parse::<CpuSet>().map(|set| set.len()),
-            Ok(2),
-            "as sysfs writes it"
-        );
+        assert_eq!("0-1\n".parse::<CpuSet>().map(|set| set.len()), Ok(2), "as sysfs writes it");
     }
 
     #[test]

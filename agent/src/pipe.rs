@@ -45,11 +45,8 @@ pub enum FrameError {
 /// # Errors
 /// [`FrameError::TooLong`] if it does not fit a frame.
 pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, FrameError> {
-    let mut frame =
-        postcard::to_extend(message, vec![0; LENGTH_BYTES]).map_err(|source| FrameError::Garbage {
-            bytes: 0,
-            source: Some(source),
-        })?;
+    let mut frame = postcard::to_extend(message, vec![0; LENGTH_BYTES])
+        .map_err(|source| FrameError::Garbage { bytes: 0, source: Some(source) })?;
     let bytes = frame.len() - LENGTH_BYTES;
     if bytes > MAX_FRAME {
         return Err(FrameError::TooLong { bytes });
@@ -132,10 +129,7 @@ fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> {
     match postcard::take_from_bytes(body) {
         Ok((message, [])) => Ok(message),
         Ok(_) => Err(FrameError::Garbage { bytes, source: None }),
-        Err(source) => Err(FrameError::Garbage {
-            bytes,
-            source: Some(source),
-        }),
+        Err(source) => Err(FrameError::Garbage { bytes, source: Some(source) }),
     }
 }
 
@@ -166,9 +160,7 @@ mod tests {
         let mut pieces = frame
             .chunks(1)
             .map(io::Cursor::new)
-            .fold(Box::new(io::empty()) as Box<dyn Read>, |before, piece| {
-                Box::new(before.chain(piece))
-            });
+            .fold(Box::new(io::empty()) as Box<dyn Read>, |before, piece| Box::new(before.chain(piece)));
         assert_eq!(read_frame(&mut pieces).unwrap(), Some(message));
         assert_eq!(read_frame::<ToWorker>(&mut pieces).unwrap(), None);
     }
@@ -177,36 +169,24 @@ mod tests {
     fn a_cut_frame_is_told_from_a_closed_pipe() {
         let frame = encode(&ToWorker::Ping { number: 300 }).unwrap();
         for cut in 1..frame.len() {
-            assert!(
-                matches!(read(&frame[..cut]), Err(FrameError::Truncated)),
-                "cut at {cut}"
-            );
+            assert!(matches!(read(&frame[..cut]), Err(FrameError::Truncated)), "cut at {cut}");
         }
     }
 
     #[test]
     fn what_is_no_message_is_refused() {
-        assert!(matches!(
-            read(b"\x02\0\0\0\xff\xff"),
-            Err(FrameError::Garbage { source: Some(_), .. })
-        ));
+        assert!(matches!(read(b"\x02\0\0\0\xff\xff"), Err(FrameError::Garbage { source: Some(_), .. })));
         let mut longer = encode(&ToWorker::Ping { number: 1 }).unwrap();
         longer.push(0);
         longer[0] += 1;
-        assert!(matches!(
-            read(&longer),
-            Err(FrameError::Garbage { source: None, .. })
-        ));
+        assert!(matches!(read(&longer), Err(FrameError::Garbage { source: None, .. })));
     }
 
     #[test]
     fn a_length_above_the_limit_is_refused_before_its_body_is_read() {
         let length = (MAX_FRAME as u32 + 1).to_le_bytes();
         assert!(matches!(read(&length), Err(FrameError::TooLong { bytes }) if bytes == MAX_FRAME + 1));
-        assert!(matches!(
-            encode(&vec![0_u8; MAX_FRAME]),
-            Err(FrameError::TooLong { .. })
-        ));
+        assert!(matches!(encode(&vec![0_u8; MAX_FRAME]), Err(FrameError::TooLong { .. })));
     }
 
     #[tokio::test]

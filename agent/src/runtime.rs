@@ -12,9 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// # Errors
 /// The task's own, or the kernel's refusal of an event queue.
 pub(crate) fn block_on<T, E: From<io::Error>>(task: impl Future<Output = Result<T, E>>) -> Result<T, E> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(task)
 }
 

@@ -33,10 +33,7 @@ use transport::data::{Backend, Backends, Endpoint, Stop, Timing, backends};
 
 const RAIL: RailId = RailId(1);
 
-const SPEC: WorkerSpec = WorkerSpec {
-    rail: RAIL,
-    cpus: None,
-};
+const SPEC: WorkerSpec = WorkerSpec { rail: RAIL, cpus: None };
 
 /// Asks the helper below to act; a name in the environment because the test harness owns the arguments.
 const HELPER: &str = "RAILMESH_TEST_OWNS_A_WORKER";
@@ -55,19 +52,9 @@ async fn a_killed_worker_is_noticed_within_a_second_and_the_signal_is_named() {
     let killed = Instant::now();
     signal(pid, Signal::KILL);
     let failure = asked.await.unwrap().unwrap_err();
-    assert!(
-        killed.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        killed.elapsed()
-    );
-    assert_eq!(
-        (failure.kind, failure.phase),
-        (FailureKind::Crash, Phase::Connect)
-    );
-    assert_eq!(
-        failure.detail,
-        format!("worker of rail r1 (pid {pid}) was killed by signal 9")
-    );
+    assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
+    assert_eq!((failure.kind, failure.phase), (FailureKind::Crash, Phase::Connect));
+    assert_eq!(failure.detail, format!("worker of rail r1 (pid {pid}) was killed by signal 9"));
 
     let (outcome, _) = worker.run(TaskId(7), Mono::from_nanos(0), Duration::ZERO).await;
     match outcome {
@@ -85,16 +72,9 @@ async fn a_hung_worker_is_killed_within_six_seconds_and_replaced() {
     signal(pid, Signal::STOP);
     let failure = hung.connect(TaskId(1), None).await.unwrap_err();
     // 5 s of silence, up to 1 s to the next ping, and some slack for a loaded machine.
-    assert!(
-        stopped.elapsed() < Duration::from_millis(6_800),
-        "{:?}",
-        stopped.elapsed()
-    );
+    assert!(stopped.elapsed() < Duration::from_millis(6_800), "{:?}", stopped.elapsed());
     assert_eq!(failure.kind, FailureKind::Timeout);
-    assert_eq!(
-        failure.detail,
-        format!("worker of rail r1 (pid {pid}) did not answer for 5s, killed")
-    );
+    assert_eq!(failure.detail, format!("worker of rail r1 (pid {pid}) did not answer for 5s, killed"));
 
     let next = pool.worker(RAIL).await.unwrap();
     assert_ne!(next.pid(), Some(pid));
@@ -107,12 +87,7 @@ async fn a_hung_worker_is_killed_within_six_seconds_and_replaced() {
 #[tokio::test]
 async fn a_worker_dies_with_its_agent() {
     let mut parent = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "helper_process_that_owns_a_worker",
-            "--ignored",
-            "--nocapture",
-        ])
+        .args(["--exact", "helper_process_that_owns_a_worker", "--ignored", "--nocapture"])
         .env(HELPER, "1")
         .stdout(Stdio::piped())
         .spawn()
@@ -140,15 +115,10 @@ fn the_kernel_ends_a_worker_whose_parent_died_even_if_its_pipe_stays_open() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    BufReader::new(parent.stderr.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    BufReader::new(parent.stderr.take().unwrap()).read_line(&mut line).unwrap();
     let pid = line.trim().parse().expect("the shell prints its child's pid");
     let mut stdout = parent.stdout.take().unwrap();
-    assert!(
-        pipe::read_frame::<FromWorker>(&mut stdout).unwrap().is_some(),
-        "it is ready"
-    );
+    assert!(pipe::read_frame::<FromWorker>(&mut stdout).unwrap().is_some(), "it is ready");
     // Held by this process too, so the worker reads no end.
     let _stdin = parent.stdin.take();
     assert!(alive(pid));
@@ -170,27 +140,16 @@ async fn helper_process_that_owns_a_worker() {
 
 #[test]
 fn a_worker_ends_when_its_pipe_is_closed_and_refuses_a_parent_that_is_not_its_own() {
-    let mut worker = Command::new(program())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut worker = Command::new(program()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let ready: Option<FromWorker> = pipe::read_frame(worker.stdout.as_mut().unwrap()).unwrap();
-    assert!(
-        matches!(ready, Some(FromWorker::Ready { build, .. }) if build == build_hash()),
-        "{ready:?}"
-    );
+    assert!(matches!(ready, Some(FromWorker::Ready { build, .. }) if build == build_hash()), "{ready:?}");
     drop(worker.stdin.take());
     assert_eq!(worker.wait().unwrap().code(), Some(0));
     let mut rest = Vec::new();
     worker.stdout.unwrap().read_to_end(&mut rest).unwrap();
     assert!(rest.is_empty(), "bytes after the last frame: {rest:?}");
 
-    let orphan = Command::new(program())
-        .args(["--parent", "1"])
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let orphan = Command::new(program()).args(["--parent", "1"]).stdin(Stdio::null()).output().unwrap();
     assert_eq!(orphan.status.code(), Some(i32::from(EXIT_ORPHAN)));
     assert!(orphan.stdout.is_empty());
 }
@@ -199,10 +158,7 @@ fn a_worker_ends_when_its_pipe_is_closed_and_refuses_a_parent_that_is_not_its_ow
 fn a_worker_whose_pipe_breaks_or_brings_nonsense_ends_and_says_so_by_its_code() {
     let start = || {
         let mut command = Command::new(program());
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         command.spawn().expect("the worker program")
     };
     let mut unheard = start();
@@ -212,12 +168,7 @@ fn a_worker_whose_pipe_breaks_or_brings_nonsense_ends_and_says_so_by_its_code() 
     assert_eq!(unheard.wait().unwrap().code(), Some(i32::from(EXIT_PIPE)));
 
     let mut misled = start();
-    misled
-        .stdin
-        .as_mut()
-        .unwrap()
-        .write_all(b"\x03\0\0\0abc")
-        .unwrap();
+    misled.stdin.as_mut().unwrap().write_all(b"\x03\0\0\0abc").unwrap();
     assert_eq!(misled.wait().unwrap().code(), Some(i32::from(EXIT_PIPE)));
 }
 
@@ -229,10 +180,7 @@ fn a_probe_is_one_frame_with_the_capabilities() {
     match pipe::read_frame(&mut bytes).unwrap() {
         Some(FromWorker::Ready { build, capabilities }) => {
             assert_eq!(build, build_hash());
-            assert_eq!(
-                format!("{capabilities:?}"),
-                format!("{:?}", backends().capabilities())
-            );
+            assert_eq!(format!("{capabilities:?}"), format!("{:?}", backends().capabilities()));
         }
         other => panic!("{other:?}"),
     }
@@ -259,21 +207,13 @@ async fn what_a_program_does_instead_of_being_a_worker_is_said() {
             FailureKind::Crash,
             "exited with code 3; its last words: out of paper",
         ),
-        (
-            "exec >&-; exec sleep 60",
-            FailureKind::Crash,
-            "closed its pipe without ending, killed",
-        ),
+        ("exec >&-; exec sleep 60", FailureKind::Crash, "closed its pipe without ending, killed"),
         (
             &format!("printf '{stray}'; sleep 60"),
             FailureKind::Crash,
             "is of build eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
         ),
-        (
-            &format!("printf '{ready}{ready}'; sleep 60"),
-            FailureKind::Crash,
-            "answered what it was not asked",
-        ),
+        (&format!("printf '{ready}{ready}'; sleep 60"), FailureKind::Crash, "answered what it was not asked"),
     ] {
         let failure = match Worker::start(&shell(script), &SPEC).await {
             Err(failure) => failure,
@@ -281,41 +221,20 @@ async fn what_a_program_does_instead_of_being_a_worker_is_said() {
         };
         assert_eq!(failure.kind, kind, "{script}");
         assert!(failure.detail.contains(said), "{script}: {}", failure.detail);
-        assert!(
-            failure.detail.starts_with("worker of rail r1 (pid "),
-            "{}",
-            failure.detail
-        );
+        assert!(failure.detail.starts_with("worker of rail r1 (pid "), "{}", failure.detail);
     }
-    let absent = ProcessFactory {
-        program: started_as("/no/such/worker", &[]),
-        ..real()
-    };
+    let absent = ProcessFactory { program: started_as("/no/such/worker", &[]), ..real() };
     let failure = Worker::start(&absent, &SPEC).await.unwrap_err();
-    assert!(
-        failure
-            .detail
-            .contains("could not be started from /no/such/worker"),
-        "{}",
-        failure.detail
-    );
+    assert!(failure.detail.contains("could not be started from /no/such/worker"), "{}", failure.detail);
 }
 
 #[tokio::test]
 async fn a_program_that_is_never_ready_is_given_up() {
     let began = Instant::now();
     let failure = Worker::start(&shell("sleep 60"), &SPEC).await.unwrap_err();
-    assert!(
-        (10..12).contains(&began.elapsed().as_secs()),
-        "{:?}",
-        began.elapsed()
-    );
+    assert!((10..12).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
     assert_eq!(failure.kind, FailureKind::Timeout);
-    assert!(
-        failure.detail.ends_with("was not ready within 10s, killed"),
-        "{}",
-        failure.detail
-    );
+    assert!(failure.detail.ends_with("was not ready within 10s, killed"), "{}", failure.detail);
 }
 
 #[tokio::test]
@@ -343,48 +262,27 @@ async fn a_rail_whose_workers_keep_dying_is_given_up_with_the_reason() {
     let failure = pool.worker(RAIL).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Unsupported);
     assert!(
-        failure
-            .detail
-            .contains("died 5 times within 60s, the last: worker of rail r1"),
+        failure.detail.contains("died 5 times within 60s, the last: worker of rail r1"),
         "{}",
         failure.detail
     );
-    assert!(
-        failure.detail.contains("exited with code 9"),
-        "{}",
-        failure.detail
-    );
+    assert!(failure.detail.contains("exited with code 9"), "{}", failure.detail);
 }
 
 #[tokio::test]
 async fn shutdown_ends_every_worker_and_starts_no_other() {
-    let specs: Vec<WorkerSpec> = (0..4)
-        .map(|rail| WorkerSpec {
-            rail: RailId(rail),
-            cpus: None,
-        })
-        .collect();
+    let specs: Vec<WorkerSpec> = (0..4).map(|rail| WorkerSpec { rail: RailId(rail), cpus: None }).collect();
     let pool = Pool::new(Arc::new(real()), specs);
     let mut pids = Vec::new();
     for rail in 0..4 {
         pids.push(pool.worker(RailId(rail)).await.unwrap().pid().unwrap());
     }
-    assert_eq!(
-        pool.worker(RailId(2)).await.unwrap().pid(),
-        Some(pids[2]),
-        "one worker a rail"
-    );
+    assert_eq!(pool.worker(RailId(2)).await.unwrap().pid(), Some(pids[2]), "one worker a rail");
     signal(pids[3], Signal::STOP);
     pool.shutdown().await;
     assert!(pids.iter().all(|pid| !exists(*pid)), "{pids:?}");
-    assert_eq!(
-        pool.worker(RailId(0)).await.unwrap_err().kind,
-        FailureKind::Cancelled
-    );
-    assert_eq!(
-        pool.worker(RailId(9)).await.unwrap_err().kind,
-        FailureKind::Unsupported
-    );
+    assert_eq!(pool.worker(RailId(0)).await.unwrap_err().kind, FailureKind::Cancelled);
+    assert_eq!(pool.worker(RailId(9)).await.unwrap_err().kind, FailureKind::Unsupported);
 }
 
 #[tokio::test]
@@ -401,25 +299,12 @@ async fn a_worker_whose_handles_are_gone_is_ended() {
 
 #[tokio::test]
 async fn a_worker_runs_on_its_processors_and_keeps_its_pipe_from_printing() {
-    let cpus: CpuSet = CpuSet::of_this_thread()
-        .unwrap()
-        .iter()
-        .last()
-        .into_iter()
-        .collect();
-    let spec = WorkerSpec {
-        rail: RAIL,
-        cpus: Some(cpus.clone()),
-    };
+    let cpus: CpuSet = CpuSet::of_this_thread().unwrap().iter().last().into_iter().collect();
+    let spec = WorkerSpec { rail: RAIL, cpus: Some(cpus.clone()) };
     let worker = Worker::start(&real(), &spec).await.unwrap();
     let process = PathBuf::from(format!("/proc/{}", worker.pid().unwrap()));
     let status = fs::read_to_string(process.join("status")).unwrap();
-    assert!(
-        status
-            .lines()
-            .any(|line| line == format!("Cpus_allowed_list:\t{cpus}")),
-        "{status}"
-    );
+    assert!(status.lines().any(|line| line == format!("Cpus_allowed_list:\t{cpus}")), "{status}");
     // Whatever prints to standard output writes to the same pipe as standard error.
     let open = |number: u32| fs::read_link(process.join(format!("fd/{number}"))).unwrap();
     assert_eq!(open(1), open(2));
@@ -440,10 +325,7 @@ async fn an_aborted_request_resolves_at_once_and_one_task_waits_for_one_answer()
     assert_eq!(again.detail, "the task waits for another answer already");
     worker.abort(TaskId(1)).await;
     let failure = asked.await.unwrap().unwrap_err();
-    assert_eq!(
-        (failure.kind, failure.detail.as_str()),
-        (FailureKind::Cancelled, "the task was aborted")
-    );
+    assert_eq!((failure.kind, failure.detail.as_str()), (FailureKind::Cancelled, "the task was aborted"));
     worker.stop().await;
 }
 
@@ -469,10 +351,7 @@ async fn a_hundred_workers_in_this_process_measure_at_once() {
         assert_eq!(outcome, Outcome::Measured(Measurement::Responder { answered: 4 }));
         assert_eq!(after, "worker of rail r1 was stopped");
     }
-    assert!(
-        transport::clock::now() < at.after(Duration::from_secs(5)),
-        "they waited for one another"
-    );
+    assert!(transport::clock::now() < at.after(Duration::from_secs(5)), "they waited for one another");
 }
 
 /// Waits for the start, all at the same instant, and has nothing to move.
@@ -480,10 +359,7 @@ struct Still;
 
 impl Backend for Still {
     fn capability(&self) -> Capability {
-        Capability {
-            name: "tcp".to_owned(),
-            absent: None,
-        }
+        Capability { name: "tcp".to_owned(), absent: None }
     }
 
     fn prepare(&self, _task: &CellTask) -> Result<Box<dyn Endpoint>, Failure> {
@@ -535,11 +411,7 @@ fn task() -> CellTask {
 /// An answer that only a living worker gives: that it does not know the task.
 async fn assert_answers(worker: &Worker) {
     let failure = worker.connect(TaskId(40), None).await.expect_err("no such task");
-    assert!(
-        failure.detail.contains("task 40 is not known here"),
-        "{}",
-        failure.detail
-    );
+    assert!(failure.detail.contains("task 40 is not known here"), "{}", failure.detail);
 }
 
 fn program() -> &'static Path {
@@ -556,10 +428,7 @@ fn real() -> ProcessFactory {
 
 /// A shell script in the place of the worker program.
 fn shell(script: &str) -> ProcessFactory {
-    ProcessFactory {
-        program: started_as("/bin/sh", &["-c", script, "worker"]),
-        ..real()
-    }
+    ProcessFactory { program: started_as("/bin/sh", &["-c", script, "worker"]), ..real() }
 }
 
 fn started_as(path: impl Into<PathBuf>, leading: &[&str]) -> WorkerProgram {
@@ -573,19 +442,13 @@ fn started_as(path: impl Into<PathBuf>, leading: &[&str]) -> WorkerProgram {
 
 /// A `Ready` as the argument of printf(1).
 fn frame(build: BuildHash) -> String {
-    let bytes = pipe::encode(&FromWorker::Ready {
-        build,
-        capabilities: Vec::new(),
-    })
-    .expect("a short message");
+    let bytes =
+        pipe::encode(&FromWorker::Ready { build, capabilities: Vec::new() }).expect("a short message");
     bytes.iter().map(|byte| format!("\\{byte:03o}")).collect()
 }
 
 fn signal(pid: u32, signal: Signal) {
-    let pid = i32::try_from(pid)
-        .ok()
-        .and_then(Pid::from_raw)
-        .expect("a process id");
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id");
     kill_process(pid, signal).expect("a process of ours");
 }
 
@@ -597,8 +460,7 @@ fn exists(pid: u32) -> bool {
 /// Whether there is such a process and it is no zombie: an orphan's zombie is its new parent's business.
 fn alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ")
-        .is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
+    stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
 }
 
 fn wait_until(done: impl Fn() -> bool, complaint: &str) {

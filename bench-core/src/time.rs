@@ -31,19 +31,13 @@ impl Mono {
     /// `self` plus `wait`, held at the end of the scale.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)),
-        )
+        Self(self.0.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)))
     }
 
     /// `self` minus `wait`, held at zero.
     #[must_use]
     pub fn before(self, wait: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_sub(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)),
-        )
+        Self(self.0.saturating_sub(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 
@@ -72,18 +66,11 @@ impl ClockOffset {
     ///
     /// The smallest round trip bounds the error best (Cristian's algorithm: error ≤ RTT/2).
     pub fn from_samples(samples: &[ClockSample]) -> Option<Self> {
-        samples
-            .iter()
-            .filter(|s| s.received >= s.sent)
-            .min_by_key(|s| s.received.since(s.sent))
-            .map(|s| {
-                let half = s.received.since(s.sent).as_nanos() as u64 / 2;
-                let middle = s.sent.as_nanos().saturating_add(half);
-                Self {
-                    offset_ns: middle.wrapping_sub(s.reference.as_nanos()).cast_signed(),
-                    error_ns: half,
-                }
-            })
+        samples.iter().filter(|s| s.received >= s.sent).min_by_key(|s| s.received.since(s.sent)).map(|s| {
+            let half = s.received.since(s.sent).as_nanos() as u64 / 2;
+            let middle = s.sent.as_nanos().saturating_add(half);
+            Self { offset_ns: middle.wrapping_sub(s.reference.as_nanos()).cast_signed(), error_ns: half }
+        })
     }
 
     /// A local instant on the reference clock.
@@ -109,23 +96,14 @@ mod tests {
             received: Mono::from_nanos(received),
         };
         let offset = ClockOffset::from_samples(&[sample(1_000, 90, 9_000), sample(10_000, 500, 10_200)]);
-        assert_eq!(
-            offset,
-            Some(ClockOffset {
-                offset_ns: 9_600,
-                error_ns: 100
-            })
-        );
+        assert_eq!(offset, Some(ClockOffset { offset_ns: 9_600, error_ns: 100 }));
         assert_eq!(ClockOffset::from_samples(&[]), None);
     }
 
     #[test]
     fn a_local_clock_days_behind_the_reference_round_trips() {
         let day = 86_400 * 1_000_000_000_u64;
-        let offset = ClockOffset {
-            offset_ns: -(3 * day).cast_signed(),
-            error_ns: 1,
-        };
+        let offset = ClockOffset { offset_ns: -(3 * day).cast_signed(), error_ns: 1 };
         let reference = Mono::from_nanos(5 * day);
         assert_eq!(offset.to_local(reference), Mono::from_nanos(2 * day));
         assert_eq!(offset.to_reference(offset.to_local(reference)), reference);

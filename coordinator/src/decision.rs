@@ -66,18 +66,10 @@ impl Decisions {
     /// Applies one committed entry. Total: an entry that no longer fits changes nothing.
     pub fn apply(&mut self, entry: &Entry) {
         match entry {
-            Entry::RunAccepted {
-                run,
-                plan,
-                wall_seconds,
-                ..
-            } => {
+            Entry::RunAccepted { run, plan, wall_seconds, .. } => {
                 if self.running.is_none() && self.ended != Some(*run) {
-                    self.running = Some(AcceptedRun {
-                        run: *run,
-                        plan: plan.clone(),
-                        wall_seconds: *wall_seconds,
-                    });
+                    self.running =
+                        Some(AcceptedRun { run: *run, plan: plan.clone(), wall_seconds: *wall_seconds });
                     self.last_mark = None;
                 }
             }
@@ -113,12 +105,7 @@ mod tests {
 
     fn accepted(run: RunId) -> Entry {
         let plan = PlanSpec::default().validate().expect("the default plan");
-        Entry::RunAccepted {
-            run,
-            plan: Box::new(plan),
-            wall_seconds: 5,
-            epoch: EPOCH,
-        }
+        Entry::RunAccepted { run, plan: Box::new(plan), wall_seconds: 5, epoch: EPOCH }
     }
 
     fn ended(run: RunId) -> Entry {

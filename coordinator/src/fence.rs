@@ -39,11 +39,7 @@ impl Fence {
     /// The fence of a process that just started in a mesh with so many electors. Shut until [`Fence::learn`] heard a
     /// majority of them.
     pub fn new(electors: usize) -> Self {
-        Self {
-            highest: None,
-            told: BTreeSet::new(),
-            majority: electors / 2 + 1,
-        }
+        Self { highest: None, told: BTreeSet::new(), majority: electors / 2 + 1 }
     }
 
     /// Holds a command's epoch against the highest seen, and remembers it if it is higher. The caller has made sure
@@ -55,10 +51,7 @@ impl Fence {
             Some(_) | None => self.learn(NodeIndex(epoch.elector), Some(epoch)),
         }
         if self.told.len() < self.majority {
-            return Passage::Shut {
-                told: self.told.len(),
-                majority: self.majority,
-            };
+            return Passage::Shut { told: self.told.len(), majority: self.majority };
         }
         Passage::Open
     }
@@ -91,11 +84,7 @@ mod tests {
     #[test]
     fn a_lower_epoch_is_refused_and_the_fence_never_falls() {
         let mut fence = Fence::new(1);
-        assert_eq!(
-            fence.pass(epoch(2, 0)),
-            Passage::Open,
-            "a lone elector is its own majority"
-        );
+        assert_eq!(fence.pass(epoch(2, 0)), Passage::Open, "a lone elector is its own majority");
         assert_eq!(fence.pass(epoch(1, 4)), Passage::Stale { seen: epoch(2, 0) });
         assert_eq!(fence.pass(epoch(2, 1)), Passage::Open);
         fence.raise(Some(epoch(2, 0)));

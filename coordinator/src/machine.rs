@@ -56,12 +56,7 @@ impl Coordinator {
                 self.members.leave(node, reason.clone());
                 self.with_run(now, |run, context| run.left(node, &reason, context));
             }
-            Event::Submit {
-                ticket,
-                run,
-                plan,
-                wall_seconds,
-            } => {
+            Event::Submit { ticket, run, plan, wall_seconds } => {
                 self.submit(ticket, run, *plan, wall_seconds, now);
             }
             Event::Cancel { run } => self.cancel(run, now),
@@ -116,12 +111,7 @@ impl Coordinator {
     /// Goes on with a run of an earlier epoch.
     fn take_over(&mut self, accepted: AcceptedRun, epoch: Epoch, now: Mono) {
         let mut out = Vec::new();
-        let mut context = Context {
-            config: &self.config,
-            members: &self.members,
-            out: &mut out,
-            now,
-        };
+        let mut context = Context { config: &self.config, members: &self.members, out: &mut out, now };
         let last_mark = self.decisions.last_mark;
         let run = Run::take_over(accepted, last_mark, epoch, self.join_deadline, &mut context);
         self.keep(run);
@@ -192,12 +182,7 @@ impl Coordinator {
             return;
         }
         let mut out = Vec::new();
-        let mut context = Context {
-            config: &self.config,
-            members: &self.members,
-            out: &mut out,
-            now,
-        };
+        let mut context = Context { config: &self.config, members: &self.members, out: &mut out, now };
         let run = Run::new(id, plan, epoch, ticket, wall_seconds, &mut context);
         self.keep(run);
         self.commands.extend(out);
@@ -233,12 +218,7 @@ impl Coordinator {
         }
         if let Some(run) = self.runs.back_mut() {
             let mut out = Vec::new();
-            let mut context = Context {
-                config: &self.config,
-                members: &self.members,
-                out: &mut out,
-                now,
-            };
+            let mut context = Context { config: &self.config, members: &self.members, out: &mut out, now };
             act(run, &mut context);
             self.commands.extend(out);
         }

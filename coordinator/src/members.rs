@@ -28,9 +28,7 @@ pub struct Members {
 impl Members {
     /// Nobody of `nodes` nodes is here yet.
     pub fn none_of(nodes: usize) -> Self {
-        Self {
-            states: vec![MemberState::Never; nodes],
-        }
+        Self { states: vec![MemberState::Never; nodes] }
     }
 
     /// Takes a node in.
@@ -57,16 +55,12 @@ impl Members {
 
     /// Everybody who is here.
     pub fn present(&self) -> impl Iterator<Item = NodeIndex> + '_ {
-        (0..self.states.len())
-            .map(|i| NodeIndex(i as u16))
-            .filter(|node| self.is_present(*node))
+        (0..self.states.len()).map(|i| NodeIndex(i as u16)).filter(|node| self.is_present(*node))
     }
 
     /// Everybody who is not.
     pub fn absent(&self) -> impl Iterator<Item = NodeIndex> + '_ {
-        (0..self.states.len())
-            .map(|i| NodeIndex(i as u16))
-            .filter(|node| !self.is_present(*node))
+        (0..self.states.len()).map(|i| NodeIndex(i as u16)).filter(|node| !self.is_present(*node))
     }
 
     /// Whether the whole roster is here.

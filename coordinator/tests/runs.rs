@@ -17,10 +17,7 @@ const PAIRS: &str = "";
 const CELLS: usize = 48;
 
 fn measured_cells(mesh: &TestMesh) -> BTreeSet<CellId> {
-    let measured = mesh
-        .observations()
-        .into_iter()
-        .filter(|o| matches!(o.outcome, Outcome::Measured(_)));
+    let measured = mesh.observations().into_iter().filter(|o| matches!(o.outcome, Outcome::Measured(_)));
     measured.map(|o| o.key.cell).collect()
 }
 
@@ -41,11 +38,7 @@ fn no_round_starts_before_its_mark_committed() {
     let mut mesh = TestMesh::new(4, 1);
     mesh.submit(plan(PAIRS));
     // The run is accepted; from here on nothing commits.
-    while mesh
-        .proposed
-        .iter()
-        .all(|entry| !matches!(entry, Entry::RoundMark(_)))
-    {
+    while mesh.proposed.iter().all(|entry| !matches!(entry, Entry::RoundMark(_))) {
         mesh.commits = mesh.proposed.is_empty() || mesh.replies.is_empty();
         assert!(mesh.step(), "a round is armed and its mark proposed");
     }
@@ -53,11 +46,7 @@ fn no_round_starts_before_its_mark_committed() {
     for _ in 0..1_000 {
         mesh.step();
     }
-    assert!(
-        mesh.sent
-            .iter()
-            .all(|(_, _, request)| !matches!(request, Request::Start(_)))
-    );
+    assert!(mesh.sent.iter().all(|(_, _, request)| !matches!(request, Request::Start(_))));
 }
 
 #[test]
@@ -91,16 +80,11 @@ fn a_node_that_never_joins_gets_its_cells_not_tested_and_the_others_finish() {
     let losses = mesh.losses();
     assert_eq!(losses.len(), 6);
     for loss in losses {
-        assert_eq!(
-            (loss.word, loss.node, loss.attempt),
-            (LossWord::NotTested, Some(NodeIndex(2)), None)
-        );
+        assert_eq!((loss.word, loss.node, loss.attempt), (LossWord::NotTested, Some(NodeIndex(2)), None));
         assert!(loss.reason.contains("n3"), "{}", loss.reason);
     }
     assert_eq!(measured_cells(&mesh).len(), 6);
-    let RunRecord::Started(start) = &mesh.records()[0] else {
-        panic!("the first record is the start")
-    };
+    let RunRecord::Started(start) = &mesh.records()[0] else { panic!("the first record is the start") };
     assert!(matches!(&start.nodes[2], NodePresence::Absent { reason } if reason.contains("30s")));
 }
 
@@ -110,10 +94,7 @@ fn a_node_that_dies_in_a_round_is_named_and_the_rest_complete() {
     mesh.submit(plan("tests = [\"tcp_bw\"]"));
     mesh.drive_until(|request| matches!(request, Request::Start(start) if start.key.round.0 == 1));
     mesh.behave(2, Behaviour::SilentAt(Phase::Measure));
-    mesh.feed(Event::Left {
-        node: NodeIndex(2),
-        reason: "timed out".to_owned(),
-    });
+    mesh.feed(Event::Left { node: NodeIndex(2), reason: "timed out".to_owned() });
     mesh.drive();
     assert_eq!(mesh.end(), Some(&RunEnd::Completed));
     let blamed: BTreeSet<_> = mesh.losses().iter().map(|loss| loss.node).collect();
@@ -147,11 +128,7 @@ fn a_node_that_hangs_in_a_round_is_named_by_the_deadline() {
     mesh.submit(plan("tests = [\"tcp_bw\"]"));
     mesh.drive();
     assert_eq!(mesh.end(), Some(&RunEnd::Completed));
-    assert!(
-        mesh.losses()
-            .iter()
-            .any(|l| l.word == LossWord::Timeout && l.node == Some(NodeIndex(1)))
-    );
+    assert!(mesh.losses().iter().any(|l| l.word == LossWord::Timeout && l.node == Some(NodeIndex(1))));
 }
 
 #[test]
@@ -171,11 +148,7 @@ fn a_cell_whose_worker_crashed_is_tried_once_more_and_both_attempts_are_on_recor
     mesh.submit(plan("tests = [\"tcp_bw\"]"));
     mesh.drive();
     assert_eq!(measured_cells(&mesh).len(), 2);
-    let second = mesh
-        .observations()
-        .into_iter()
-        .filter(|o| o.key.attempt == Attempt(2))
-        .count();
+    let second = mesh.observations().into_iter().filter(|o| o.key.attempt == Attempt(2)).count();
     assert_eq!(second, 2, "both ends of the one cell that crashed");
 }
 
@@ -195,12 +168,7 @@ fn a_slow_rail_is_measured_again_with_other_partners() {
         .flatten()
         .collect();
     assert!(!added.is_empty());
-    assert!(
-        added
-            .iter()
-            .all(|cell| cell.src == NodeIndex(1) || cell.dst == NodeIndex(1)),
-        "{added:?}"
-    );
+    assert!(added.iter().all(|cell| cell.src == NodeIndex(1) || cell.dst == NodeIndex(1)), "{added:?}");
     let measured = measured_cells(&mesh);
     assert!(added.iter().all(|cell| measured.contains(&cell.id)));
 }
@@ -213,10 +181,7 @@ fn rails_that_do_not_match_end_the_run_with_the_place() {
     mesh.drive();
     match mesh.end() {
         Some(RunEnd::Aborted { reason }) => {
-            assert!(
-                reason.contains("n2 has 1") && reason.contains("--rails"),
-                "{reason}"
-            );
+            assert!(reason.contains("n2 has 1") && reason.contains("--rails"), "{reason}");
         }
         other => panic!("not aborted: {other:?}"),
     }
@@ -232,19 +197,12 @@ fn the_same_run_id_starts_nothing_new_and_another_run_is_refused_by_the_firsts_i
     mesh.submit_as(RUN, 4, plan("tests = [\"tcp_lat\"]"));
     mesh.drive();
     assert!(mesh.replies.contains(&(Ticket(2), SubmitReply::Accepted)));
-    assert!(
-        mesh.replies
-            .contains(&(Ticket(3), SubmitReply::Busy { run: RUN }))
-    );
+    assert!(mesh.replies.contains(&(Ticket(3), SubmitReply::Busy { run: RUN })));
     assert!(mesh.replies.iter().any(|(ticket, reply)| {
         *ticket == Ticket(4)
             && matches!(reply, SubmitReply::Rejected { reason } if reason.contains("another plan"))
     }));
-    let accepted = mesh
-        .proposed
-        .iter()
-        .filter(|entry| matches!(entry, Entry::RunAccepted { .. }))
-        .count();
+    let accepted = mesh.proposed.iter().filter(|entry| matches!(entry, Entry::RunAccepted { .. })).count();
     assert_eq!(accepted, 1);
 }
 
@@ -257,16 +215,9 @@ fn a_cancelled_run_keeps_what_it_has_and_tells_the_agents() {
     mesh.drive();
     assert_eq!(mesh.end(), Some(&RunEnd::Cancelled));
     assert_eq!(measured_cells(&mesh).len(), 4);
-    assert!(
-        mesh.sent
-            .iter()
-            .any(|(_, _, request)| matches!(request, Request::Abort { .. }))
-    );
-    let starts_after = mesh
-        .sent
-        .iter()
-        .filter(|(_, _, r)| matches!(r, Request::Start(s) if s.key.round.0 > 2))
-        .count();
+    assert!(mesh.sent.iter().any(|(_, _, request)| matches!(request, Request::Abort { .. })));
+    let starts_after =
+        mesh.sent.iter().filter(|(_, _, r)| matches!(r, Request::Start(s) if s.key.round.0 > 2)).count();
     assert_eq!(starts_after, 0);
 }
 
@@ -277,11 +228,7 @@ fn a_higher_epoch_seen_by_an_agent_deposes_the_coordinator() {
     mesh.drive_until(|request| matches!(request, Request::Start(_)));
     let seen = Epoch { term: 9, elector: 1 };
     let result = Ok(Response::StaleEpoch { seen });
-    mesh.feed(Event::Answered {
-        node: NodeIndex(1),
-        tag: CallTag::Probe,
-        result,
-    });
+    mesh.feed(Event::Answered { node: NodeIndex(1), tag: CallTag::Probe, result });
     let sent = mesh.sent.len();
     mesh.drive();
     assert_eq!(mesh.sent.len(), sent, "a deposed coordinator commands nothing");

@@ -28,16 +28,7 @@ fn the_demo_passes_and_its_result_is_whole() {
     let top = printed.as_object().expect("an object");
     assert_eq!(printed["schema"], SCHEMA);
     assert_eq!(printed["verdict"], "pass");
-    for key in [
-        "run_id",
-        "reasons",
-        "nodes",
-        "rails",
-        "cells",
-        "matrices",
-        "histograms",
-        "findings",
-    ] {
+    for key in ["run_id", "reasons", "nodes", "rails", "cells", "matrices", "histograms", "findings"] {
         assert!(top.contains_key(key), "{key} is missing from the result");
     }
     assert_eq!(printed["nodes"].as_array().map(Vec::len), Some(4));
@@ -49,16 +40,7 @@ fn the_demo_passes_and_its_result_is_whole() {
 #[test]
 fn a_slow_rail_of_the_demo_is_named_with_its_node() {
     let _alone = machine();
-    let swept = demo(&[
-        "--fault",
-        "slow=n2:r1",
-        "--rate",
-        "200M",
-        "-t",
-        "tcp_bw",
-        "-D",
-        "300ms",
-    ]);
+    let swept = demo(&["--fault", "slow=n2:r1", "--rate", "200M", "-t", "tcp_bw", "-D", "300ms"]);
     swept.exits(1);
     let named: BTreeSet<(Vec<String>, Option<u16>)> = swept
         .slow()
@@ -66,11 +48,7 @@ fn a_slow_rail_of_the_demo_is_named_with_its_node() {
         .filter_map(|finding| finding.part.as_ref())
         .map(|part| (part.nodes.clone(), part.rail))
         .collect();
-    assert_eq!(
-        named,
-        BTreeSet::from([(vec!["n2".to_owned()], Some(1))]),
-        "{swept}"
-    );
+    assert_eq!(named, BTreeSet::from([(vec!["n2".to_owned()], Some(1))]), "{swept}");
 }
 
 #[test]
@@ -87,9 +65,7 @@ fn on_one_processor() {
     let allowed = CpuSet::of_this_thread().expect("the kernel tells the allowed processors");
     // Not the lowest: it serves most of the machine's interrupts.
     let one = allowed.iter().last().expect("this thread runs somewhere");
-    CpuSet::from_iter([one])
-        .pin_this_thread()
-        .expect("one of the allowed");
+    CpuSet::from_iter([one]).pin_this_thread().expect("one of the allowed");
 }
 
 /// The demo with its run folder in a place of its own.

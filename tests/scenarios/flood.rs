@@ -24,10 +24,7 @@ fn noise_and_half_open_handshakes_cost_an_agent_no_memory_and_it_still_answers()
     let mut mesh = MeshSpec::on(Site::loopback(1, 1)).start();
     let (agent, target) = (mesh.agent(1).pid(), mesh.site().node(1).control);
     let before = resident(agent);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut sizes = Vec::new();
     runtime.block_on(handshakes_without_certificate(target));
     sizes.push(resident(agent));
@@ -40,10 +37,7 @@ fn noise_and_half_open_handshakes_cost_an_agent_no_memory_and_it_still_answers()
     mesh.agent(1).await_line("did not finish it in time", PATIENCE);
     sizes.push(resident(agent));
     let most = sizes.iter().max().expect("four were taken");
-    assert!(
-        most.saturating_sub(before) < MOST_GROWTH,
-        "the agent grew from {before} bytes to {sizes:?}"
-    );
+    assert!(most.saturating_sub(before) < MOST_GROWTH, "the agent grew from {before} bytes to {sizes:?}");
 }
 
 /// Datagrams of every length with random contents.
@@ -61,9 +55,7 @@ fn throw_noise(target: SocketAddr) {
 /// First packets of handshakes as quinn makes them, each sent from a socket whose owner never reads an answer.
 /// Returns the sockets: closed ones would tell the agent that nobody is there.
 async fn half_open(target: SocketAddr) -> Vec<UdpSocket> {
-    let sink = tokio::net::UdpSocket::bind("127.0.0.1:0")
-        .await
-        .expect("loopback has free ports");
+    let sink = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("loopback has free ports");
     let address = sink.local_addr().expect("a bound socket has an address");
     let endpoint = endpoint();
     let (mut sockets, mut attempts) = (Vec::new(), Vec::new());
@@ -71,14 +63,9 @@ async fn half_open(target: SocketAddr) -> Vec<UdpSocket> {
     while sockets.len() < HALF_OPEN {
         // Kept: one that is given up would send its farewell to the same place.
         attempts.push(endpoint.connect(address, "railmesh").expect("an attempt"));
-        let (length, _) = sink
-            .recv_from(&mut packet)
-            .await
-            .expect("quinn sends its first packet");
+        let (length, _) = sink.recv_from(&mut packet).await.expect("quinn sends its first packet");
         let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has free ports");
-        socket
-            .send_to(&packet[..length], target)
-            .expect("loopback takes it");
+        socket.send_to(&packet[..length], target).expect("loopback takes it");
         sockets.push(socket);
     }
     sockets

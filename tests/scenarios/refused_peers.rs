@@ -15,12 +15,7 @@ use crate::support::waiting::PATIENCE;
 fn a_client_with_another_key_is_told_so() {
     let mut mesh = MeshSpec::on(Site::loopback(2, 1)).start();
     let other = mesh.folder().join("other.key");
-    run(
-        "keygen",
-        Command::new(program()).arg("keygen").arg(&other),
-        PATIENCE,
-    )
-    .exits(0);
+    run("keygen", Command::new(program()).arg("keygen").arg(&other), PATIENCE).exits(0);
     let mut sweep = mesh.client_with_key(["sweep", "-t", "tcp_bw"], &other);
     sweep.arg("--out").arg(mesh.folder().join("run"));
     run("sweep", &mut sweep, PATIENCE)
@@ -36,10 +31,7 @@ fn an_agent_of_another_build_is_refused_and_both_sides_say_why() {
     let copy = mesh.folder().join("railmesh-of-another-build");
     write_other_build(&copy, OTHER_BUILD);
     let stranger = Process::start("the other build", &mut mesh.agent_of(&copy, 2));
-    stranger
-        .finish(PATIENCE)
-        .exits(2)
-        .says("runs another build: copy the same file to every node");
+    stranger.finish(PATIENCE).exits(2).says("runs another build: copy the same file to every node");
     mesh.agent(1).await_line("runs another build", PATIENCE);
     goes_on(&mesh, 1);
 }
@@ -49,11 +41,8 @@ fn an_agent_with_another_roster_is_refused_and_both_sides_say_why() {
     let mut mesh = MeshSpec::on(Site::loopback(2, 1)).without(2).start();
     let site = mesh.site();
     // A roster of four, in which the stranger is no elector and so dials all three electors, n1 among them.
-    let longer = format!(
-        "n1={},n2=127.0.0.2:9,n3=127.0.0.3:9,n4={}",
-        site.node(1).control,
-        site.node(2).control
-    );
+    let longer =
+        format!("n1={},n2=127.0.0.2:9,n3=127.0.0.3:9,n4={}", site.node(1).control, site.node(2).control);
     let mut command = Command::new(program());
     command
         .args(["agent", "--die-with-parent", "--name", "n4", "--peers", &longer])
@@ -94,20 +83,9 @@ fn without_a_key_only_loopback_is_served() {
     let mut command = Command::new(program());
     // An address of documentation (RFC 5737): it is refused before anything is bound.
     command
-        .args([
-            "agent",
-            "--name",
-            "n1",
-            "--peers",
-            "n1=192.0.2.1:7777",
-            "--rails",
-            "127.0.0.1",
-            "--state",
-        ])
+        .args(["agent", "--name", "n1", "--peers", "n1=192.0.2.1:7777", "--rails", "127.0.0.1", "--state"])
         .arg(state.path());
-    run("agent", &mut command, PATIENCE)
-        .exits(2)
-        .says("railmesh keygen mesh.key");
+    run("agent", &mut command, PATIENCE).exits(2).says("railmesh keygen mesh.key");
 }
 
 /// The mesh still answers, with as many members.

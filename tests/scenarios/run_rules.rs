@@ -28,14 +28,7 @@ fn a_second_sweep_is_refused_with_the_id_of_the_first_and_cancel_ends_that() {
     mesh.run(&["cancel", FIRST]).exits(0);
     let swept = first.end();
     swept.exits(3);
-    assert!(
-        swept
-            .report()
-            .reasons
-            .iter()
-            .any(|reason| reason.contains("cancelled")),
-        "{swept}"
-    );
+    assert!(swept.report().reasons.iter().any(|reason| reason.contains("cancelled")), "{swept}");
     mesh.sweep(&SHORT).exits(0);
 }
 
@@ -45,11 +38,7 @@ fn a_detached_run_is_followed_and_fetched_by_others_and_its_id_starts_nothing_ne
     let mesh = pair();
     let detached = mesh.run(&[&["sweep", "--detach", "--run-id", FIRST], SHORT.as_slice()].concat());
     let detached = detached.exits(0);
-    assert_eq!(
-        detached.stdout.trim(),
-        FIRST,
-        "the id is all that --detach prints"
-    );
+    assert_eq!(detached.stdout.trim(), FIRST, "the id is all that --detach prints");
     let attached = result_of(mesh.run(&["attach", FIRST, "--json"]).exits(0));
     assert_eq!(attached.run_id, FIRST);
     let fetched = result_of(mesh.run(&["results", FIRST, "--json"]).exits(0));
@@ -69,13 +58,7 @@ fn a_killed_client_leaves_a_readable_result_and_the_run_goes_on() {
     let mesh = pair();
     let mut sweep = mesh.begin_sweep(&[LONG.as_slice(), &["--run-id", FIRST]].concat());
     let result = sweep.out().join("result.json");
-    let measured = |report: &RunReport| {
-        report
-            .cells
-            .iter()
-            .filter(|cell| cell.bandwidth.is_some())
-            .count()
-    };
+    let measured = |report: &RunReport| report.cells.iter().filter(|cell| cell.bandwidth.is_some()).count();
     wait_for("a partial result with a figure", PATIENCE, || {
         let json = std::fs::read_to_string(&result).map_err(|error| error.to_string())?;
         let report = RunReport::from_json(&json).map_err(|error| format!("{error} in {json}"))?;
@@ -85,13 +68,7 @@ fn a_killed_client_leaves_a_readable_result_and_the_run_goes_on() {
     let swept = sweep.end();
     assert_eq!(swept.finished.code, -9, "the client was killed");
     let partial = swept.report();
-    let measured = |report: &RunReport| {
-        report
-            .cells
-            .iter()
-            .filter(|cell| cell.bandwidth.is_some())
-            .count()
-    };
+    let measured = |report: &RunReport| report.cells.iter().filter(|cell| cell.bandwidth.is_some()).count();
     let whole = result_of(mesh.run(&["attach", FIRST, "--json"]).exits(0));
     assert!(
         0 < measured(partial) && measured(partial) < measured(&whole),
@@ -119,16 +96,8 @@ fn a_result_is_drawn_again_in_every_form() {
     assert_eq!(draw("json"), file("result.json"));
     assert_eq!(draw("csv"), file("cells.csv"));
     assert_eq!(draw("markdown"), file("report.md"));
-    assert_eq!(
-        draw("text"),
-        swept.finished.stdout,
-        "the text is what the sweep printed"
-    );
-    assert_eq!(
-        draw("csv").lines().count(),
-        1 + swept.report().cells.len(),
-        "a line a cell"
-    );
+    assert_eq!(draw("text"), swept.finished.stdout, "the text is what the sweep printed");
+    assert_eq!(draw("csv").lines().count(), 1 + swept.report().cells.len(), "a line a cell");
 }
 
 #[test]
@@ -142,12 +111,8 @@ fn a_wrong_plan_is_refused_with_line_and_key_before_anything_is_asked() {
         command.arg("sweep").arg(&plan).args(["--connect", "127.0.0.1:9"]);
         run("sweep", &mut command, PATIENCE).exits(2)
     };
-    refused("tests = [\"tcp_bw\"]\ndurations = \"2s\"\n")
-        .says("line 2")
-        .says("durations");
-    refused("\n[gates]\nmin_bandwidth = \"fast\"\n")
-        .says("line 3")
-        .says("gates.min_bandwidth");
+    refused("tests = [\"tcp_bw\"]\ndurations = \"2s\"\n").says("line 2").says("durations");
+    refused("\n[gates]\nmin_bandwidth = \"fast\"\n").says("line 3").says("gates.min_bandwidth");
     refused("tests = [\"tcp_bw\"\n").says("line ");
 }
 
@@ -172,34 +137,12 @@ fn result_of(finished: Finished) -> RunReport {
 }
 
 /// Two cells at a gentle rate, with a limit of their own: two cells are no population.
-const SHORT: [&str; 10] = [
-    "-t",
-    "tcp_bw",
-    "-D",
-    "200ms",
-    "--warmup",
-    "50ms",
-    "--rate-limit",
-    "200M",
-    "-w",
-    "1M",
-];
+const SHORT: [&str; 10] =
+    ["-t", "tcp_bw", "-D", "200ms", "--warmup", "50ms", "--rate-limit", "200M", "-w", "1M"];
 
 /// Ten cells, one after the other: about 7 s.
-const LONG: [&str; 12] = [
-    "-t",
-    "tcp_bw",
-    "-s",
-    "64K:1M",
-    "-D",
-    "500ms",
-    "--warmup",
-    "50ms",
-    "--rate-limit",
-    "200M",
-    "-w",
-    "1M",
-];
+const LONG: [&str; 12] =
+    ["-t", "tcp_bw", "-s", "64K:1M", "-D", "500ms", "--warmup", "50ms", "--rate-limit", "200M", "-w", "1M"];
 
 /// The id of a run.
 const FIRST: &str = "00112233445566778899aabbccddeeff";

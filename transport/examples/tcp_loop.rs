@@ -55,36 +55,15 @@ fn source(words: &[String]) -> Outcome<()> {
 fn lead(child: &mut Child, case: TestCase, cpus: &str) -> Outcome<()> {
     pin(cpus)?;
     let mut lines = BufReader::new(child.stdout.take().ok_or("no pipe from the child")?).lines();
-    let mut answer = || {
-        lines
-            .next()
-            .ok_or("the destination ended")?
-            .map_err(Box::<dyn Error>::from)
-    };
+    let mut answer = || lines.next().ok_or("the destination ended")?.map_err(Box::<dyn Error>::from);
     let listening = answer()?;
-    let (addr, token) = listening
-        .split_once(' ')
-        .ok_or("the destination names no address")?;
-    let info = EndpointInfo::Tcp {
-        addr: addr.parse()?,
-        token: token.parse::<RunId>()?.0,
-    };
-    let mut endpoint = backends()
-        .of(case.kind)
-        .prepare(&task(case, End::Source))
-        .map_err(|f| f.detail)?;
-    endpoint
-        .connect(Some(&info), &Stop::default())
-        .map_err(|f| f.detail)?;
+    let (addr, token) = listening.split_once(' ').ok_or("the destination names no address")?;
+    let info = EndpointInfo::Tcp { addr: addr.parse()?, token: token.parse::<RunId>()?.0 };
+    let mut endpoint = backends().of(case.kind).prepare(&task(case, End::Source)).map_err(|f| f.detail)?;
+    endpoint.connect(Some(&info), &Stop::default()).map_err(|f| f.detail)?;
     let at = clock::now().after(Duration::from_millis(50));
-    writeln!(
-        child.stdin.as_mut().ok_or("no pipe to the child")?,
-        "{}",
-        at.as_nanos()
-    )?;
-    let own = endpoint
-        .run(&timing(&case, at), &Stop::default())
-        .map_err(|f| f.detail)?;
+    writeln!(child.stdin.as_mut().ok_or("no pipe to the child")?, "{}", at.as_nanos())?;
+    let own = endpoint.run(&timing(&case, at), &Stop::default()).map_err(|f| f.detail)?;
     let far = answer()?;
     println!("{} {} {far} / {}", case.title(), words_of(case.wait), show(&own));
     Ok(())
@@ -93,10 +72,8 @@ fn lead(child: &mut Child, case: TestCase, cpus: &str) -> Outcome<()> {
 fn destination(words: &[String]) -> Outcome<()> {
     let case = case(words)?;
     pin(&words[6])?;
-    let mut endpoint = backends()
-        .of(case.kind)
-        .prepare(&task(case, End::Destination))
-        .map_err(|f| f.detail)?;
+    let mut endpoint =
+        backends().of(case.kind).prepare(&task(case, End::Destination)).map_err(|f| f.detail)?;
     let Some(EndpointInfo::Tcp { addr, token }) = endpoint.info() else {
         return Err("no TCP endpoint".into());
     };
@@ -105,9 +82,7 @@ fn destination(words: &[String]) -> Outcome<()> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
     let at = Mono::from_nanos(line.trim().parse()?);
-    let own = endpoint
-        .run(&timing(&case, at), &Stop::default())
-        .map_err(|f| f.detail)?;
+    let own = endpoint.run(&timing(&case, at), &Stop::default()).map_err(|f| f.detail)?;
     println!("{}", show(&own));
     Ok(())
 }
@@ -116,9 +91,7 @@ fn show(measurement: &Measurement) -> String {
     match measurement {
         Measurement::Bandwidth(sample) => {
             let rate = sample.average().map_or(0.0, |rate| rate.gbps());
-            let cpu = sample
-                .cpu_ns
-                .map_or(0.0, |ns| ns as f64 / sample.window.length().as_nanos() as f64);
+            let cpu = sample.cpu_ns.map_or(0.0, |ns| ns as f64 / sample.window.length().as_nanos() as f64);
             format!("{rate:.3} Gb/s cpu {cpu:.2}")
         }
         Measurement::Latency(sample) => sample.histogram.percentiles().map_or_else(
@@ -137,10 +110,8 @@ fn show(measurement: &Measurement) -> String {
 }
 
 fn case(words: &[String]) -> Outcome<TestCase> {
-    let kind = TestKind::ALL
-        .into_iter()
-        .find(|kind| kind.name() == words[0])
-        .ok_or("KIND is tcp_bw or tcp_lat")?;
+    let kind =
+        TestKind::ALL.into_iter().find(|kind| kind.name() == words[0]).ok_or("KIND is tcp_bw or tcp_lat")?;
     let wait = match words[3].as_str() {
         "blocking" => WaitMode::Blocking,
         "spinning" => WaitMode::Spinning,
@@ -159,12 +130,7 @@ fn case(words: &[String]) -> Outcome<TestCase> {
 }
 
 fn timing(case: &TestCase, at: Mono) -> Timing {
-    Timing {
-        at,
-        warmup: case.warmup,
-        window: case.window,
-        tail: Duration::from_millis(50),
-    }
+    Timing { at, warmup: case.warmup, window: case.window, tail: Duration::from_millis(50) }
 }
 
 fn task(case: TestCase, end: End) -> CellTask {

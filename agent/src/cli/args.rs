@@ -127,12 +127,7 @@ pub struct AgentArgs {
 #[derive(Clone, Debug, Args)]
 pub struct ConnectArgs {
     /// Any agent of the mesh (UDP).
-    #[arg(
-        long,
-        env = "RAILMESH_CONNECT",
-        value_name = "HOST:PORT",
-        default_value = "127.0.0.1:7777"
-    )]
+    #[arg(long, env = "RAILMESH_CONNECT", value_name = "HOST:PORT", default_value = "127.0.0.1:7777")]
     pub connect: String,
     /// The mesh key, as the agents have it.
     #[arg(long, env = "RAILMESH_KEY", value_name = "FILE")]

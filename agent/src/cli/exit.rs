@@ -48,18 +48,12 @@ pub struct ExitError {
 impl ExitError {
     /// Wrong usage or configuration: exit code 2.
     pub fn usage(source: impl Into<anyhow::Error>) -> Self {
-        Self {
-            exit: Exit::Usage,
-            source: source.into(),
-        }
+        Self { exit: Exit::Usage, source: source.into() }
     }
 
     /// Could not measure: exit code 3.
     pub fn not_measured(source: impl Into<anyhow::Error>) -> Self {
-        Self {
-            exit: Exit::NotMeasured,
-            source: source.into(),
-        }
+        Self { exit: Exit::NotMeasured, source: source.into() }
     }
 }
 
@@ -73,11 +67,7 @@ impl From<std::io::Error> for ExitError {
 fn told_once(error: &anyhow::Error) -> String {
     error.chain().skip(1).fold(error.to_string(), |text, cause| {
         let cause = cause.to_string();
-        if text.contains(&cause) {
-            text
-        } else {
-            format!("{text}: {cause}")
-        }
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
     })
 }
 

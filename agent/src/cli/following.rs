@@ -17,15 +17,8 @@ use crate::runtime;
 
 /// Submits a plan; a busy mesh and a plan that does not fit are usage errors.
 pub(crate) async fn submit(client: &Client, run: RunId, plan: Plan) -> Result<(), ExitError> {
-    let request = Request::Submit {
-        run,
-        plan: Box::new(plan),
-    };
-    match client
-        .call(&request, SUBMIT_TIMEOUT)
-        .await
-        .map_err(client_error)?
-    {
+    let request = Request::Submit { run, plan: Box::new(plan) };
+    match client.call(&request, SUBMIT_TIMEOUT).await.map_err(client_error)? {
         Response::Submitted(SubmitReply::Accepted) => Ok(()),
         Response::Submitted(SubmitReply::Busy { run }) => Err(ExitError::usage(anyhow!(
             "run {run} is on: follow it with `railmesh attach {run}` or stop it with `railmesh cancel {run}`"
@@ -36,18 +29,13 @@ pub(crate) async fn submit(client: &Client, run: RunId, plan: Plan) -> Result<()
         Response::Submitted(SubmitReply::Rejected { reason }) => {
             Err(ExitError::usage(anyhow!("the plan was rejected: {reason}")))
         }
-        _ => Err(ExitError::not_measured(anyhow!(
-            "the agent answered the submission with something else"
-        ))),
+        _ => Err(ExitError::not_measured(anyhow!("the agent answered the submission with something else"))),
     }
 }
 
 /// Makes the run folder: `--out`, or `railmesh-runs/RUN`.
 pub(crate) fn open_folder(output: &OutputArgs, run: RunId) -> Result<RunFolder, ExitError> {
-    let path = output
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("railmesh-runs").join(run.to_string()));
+    let path = output.out.clone().unwrap_or_else(|| PathBuf::from("railmesh-runs").join(run.to_string()));
     RunFolder::create(path).map_err(ExitError::usage)
 }
 
@@ -68,10 +56,7 @@ pub(crate) async fn follow_to_end(
         Some(ended) => ended,
         None => {
             eprintln!("cancelling the run; once more to leave it at once");
-            client
-                .call(&Request::Cancel { run }, SUBMIT_TIMEOUT)
-                .await
-                .map_err(client_error)?;
+            client.call(&Request::Cancel { run }, SUBMIT_TIMEOUT).await.map_err(client_error)?;
             tokio::select! {
                 ended = follow(client, run, true, &mut sink) => ended,
                 () = runtime::interrupted() => Ok(Followed::SoFar),

@@ -23,12 +23,7 @@ pub(crate) fn to_stderr(least: LevelFilter, verbose: u8) {
 }
 
 fn raise(least: LevelFilter, verbose: u8) -> LevelFilter {
-    let levels = [
-        LevelFilter::WARN,
-        LevelFilter::INFO,
-        LevelFilter::DEBUG,
-        LevelFilter::TRACE,
-    ];
+    let levels = [LevelFilter::WARN, LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::TRACE];
     let start = levels.iter().position(|level| *level == least).unwrap_or(0);
     levels[(start + usize::from(verbose)).min(levels.len() - 1)]
 }

@@ -48,9 +48,5 @@ pub fn main() -> ExitCode {
 fn usage(error: &clap::Error) -> ExitCode {
     // A reader of --help that went away needs no message.
     let _: Result<_, _> = error.print();
-    if error.use_stderr() {
-        Exit::Usage.into()
-    } else {
-        Exit::Pass.into()
-    }
+    if error.use_stderr() { Exit::Usage.into() } else { Exit::Pass.into() }
 }

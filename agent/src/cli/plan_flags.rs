@@ -30,30 +30,13 @@ pub(crate) fn plan_of(args: &PlanArgs, defaults: PlanSpec) -> Result<Plan, ExitE
         }
     };
     let flags = flags_of(args)?;
-    defaults
-        .overridden_by(file)
-        .overridden_by(flags)
-        .validate()
-        .map_err(ExitError::usage)
+    defaults.overridden_by(file).overridden_by(flags).validate().map_err(ExitError::usage)
 }
 
 fn flags_of(args: &PlanArgs) -> Result<PlanSpec, ExitError> {
-    let tests = args
-        .test
-        .iter()
-        .map(|name| kind_of(name))
-        .collect::<Result<Vec<_>, _>>()?;
-    let rails = args
-        .only_rails
-        .iter()
-        .map(|name| rail_of(name))
-        .collect::<Result<Vec<_>, _>>()?;
-    let budget = args
-        .budget
-        .as_deref()
-        .map(str::parse::<Budget>)
-        .transpose()
-        .map_err(ExitError::usage)?;
+    let tests = args.test.iter().map(|name| kind_of(name)).collect::<Result<Vec<_>, _>>()?;
+    let rails = args.only_rails.iter().map(|name| rail_of(name)).collect::<Result<Vec<_>, _>>()?;
+    let budget = args.budget.as_deref().map(str::parse::<Budget>).transpose().map_err(ExitError::usage)?;
     Ok(PlanSpec {
         tests: (!tests.is_empty()).then_some(tests),
         sizes: sizes_of("--size", args.size.as_deref())?,
@@ -88,16 +71,10 @@ fn gates_of(args: &PlanArgs) -> Option<GatesSpec> {
 }
 
 fn kind_of(name: &str) -> Result<TestKind, ExitError> {
-    TestKind::ALL
-        .into_iter()
-        .find(|kind| kind.name() == name)
-        .ok_or_else(|| {
-            let known: Vec<&str> = TestKind::ALL.iter().map(|kind| kind.name()).collect();
-            ExitError::usage(anyhow!(
-                "--test: there is no test {name:?}; the tests are {}",
-                known.join(", ")
-            ))
-        })
+    TestKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        let known: Vec<&str> = TestKind::ALL.iter().map(|kind| kind.name()).collect();
+        ExitError::usage(anyhow!("--test: there is no test {name:?}; the tests are {}", known.join(", ")))
+    })
 }
 
 fn rail_of(name: &str) -> Result<RailId, ExitError> {
@@ -108,10 +85,7 @@ fn rail_of(name: &str) -> Result<RailId, ExitError> {
 }
 
 fn sizes_of(flag: &'static str, text: Option<&str>) -> Result<Option<Vec<Bytes>>, ExitError> {
-    text.map(parse_sizes)
-        .transpose()
-        .context(flag)
-        .map_err(ExitError::usage)
+    text.map(parse_sizes).transpose().context(flag).map_err(ExitError::usage)
 }
 
 fn pattern_of(arg: PatternArg) -> Pattern {
@@ -150,10 +124,7 @@ mod tests {
     #[test]
     fn perftests_letters_mean_the_same() {
         let plan = plan(&["--test", "tcp_bw", "-s", "64K:256K", "-D", "3", "-q", "4", "-b"]).expect("a plan");
-        assert_eq!(
-            plan.cases.iter().map(|c| c.size.get()).collect::<Vec<_>>(),
-            [65_536, 131_072, 262_144]
-        );
+        assert_eq!(plan.cases.iter().map(|c| c.size.get()).collect::<Vec<_>>(), [65_536, 131_072, 262_144]);
         assert_eq!(
             (plan.cases[0].window.as_secs(), plan.cases[0].streams, plan.duplex),
             (3, 4, Duplex::Both)
@@ -172,9 +143,6 @@ mod tests {
         let file = dir.path().join("plan.toml");
         fs::write(&file, "tests = [\"tcp_lat\"]\nduration = \"5s\"\n").expect("written");
         let plan = plan(&[file.to_str().expect("utf-8"), "-D", "1s"]).expect("a plan");
-        assert_eq!(
-            (plan.cases[0].kind, plan.cases[0].window.as_secs()),
-            (TestKind::TcpLat, 1)
-        );
+        assert_eq!((plan.cases[0].kind, plan.cases[0].window.as_secs()), (TestKind::TcpLat, 1));
     }
 }

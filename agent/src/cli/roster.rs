@@ -21,9 +21,7 @@ use crate::inventory::Interface;
 /// Exit code 2 for what was typed; 3 if a Service does not come to the expected number of addresses in time.
 pub(crate) async fn resolve(args: &AgentArgs) -> Result<Roster, ExitError> {
     let peers = match (&args.peers, &args.hostfile, &args.service) {
-        (Some(list), _, _) => parse_peers(list, DEFAULT_PORT)
-            .context("--peers")
-            .map_err(ExitError::usage)?,
+        (Some(list), _, _) => parse_peers(list, DEFAULT_PORT).context("--peers").map_err(ExitError::usage)?,
         (None, Some(path), _) => {
             let text = fs::read_to_string(path)
                 .with_context(|| format!("--hostfile: cannot read {}", path.display()))
@@ -48,9 +46,7 @@ pub(crate) async fn resolve(args: &AgentArgs) -> Result<Roster, ExitError> {
 
 fn pods(pattern: &str, service: &str) -> Result<Vec<Peer>, ExitError> {
     let (service, port) = split_port(service);
-    parse_pod_pattern(pattern, service, port)
-        .context("--pods")
-        .map_err(ExitError::usage)
+    parse_pod_pattern(pattern, service, port).context("--pods").map_err(ExitError::usage)
 }
 
 /// Asks DNS until the Service has exactly the expected number of addresses.
@@ -70,10 +66,7 @@ async fn expected(args: &AgentArgs, service: &str, expect: usize) -> Result<Rost
             Err(error) => error.to_string(),
         };
         if Instant::now() >= deadline {
-            return Err(ExitError::not_measured(anyhow!(
-                "{problem}; waited {:?}",
-                args.join_timeout
-            )));
+            return Err(ExitError::not_measured(anyhow!("{problem}; waited {:?}", args.join_timeout)));
         }
         tokio::time::sleep(ASK_EVERY).await;
     }
@@ -111,10 +104,7 @@ pub(crate) fn own_place(
 ) -> Result<NodeIndex, ExitError> {
     if let Some(name) = name {
         return roster.index_of(name).ok_or_else(|| {
-            ExitError::usage(anyhow!(
-                "--name {name} is not in the roster ({})",
-                short_list(roster)
-            ))
+            ExitError::usage(anyhow!("--name {name} is not in the roster ({})", short_list(roster)))
         });
     }
     let short = hostname.split('.').next().unwrap_or(hostname);
@@ -156,18 +146,9 @@ pub(crate) fn listen_address(
 }
 
 fn short_list(roster: &Roster) -> String {
-    let names: Vec<&str> = roster
-        .peers
-        .iter()
-        .take(NAMES_SHOWN)
-        .map(|peer| peer.node.as_str())
-        .collect();
+    let names: Vec<&str> = roster.peers.iter().take(NAMES_SHOWN).map(|peer| peer.node.as_str()).collect();
     let more = roster.peers.len().saturating_sub(NAMES_SHOWN);
-    if more == 0 {
-        names.join(", ")
-    } else {
-        format!("{} and {more} more", names.join(", "))
-    }
+    if more == 0 { names.join(", ") } else { format!("{} and {more} more", names.join(", ")) }
 }
 
 /// UDP port of an agent where the roster names none.

@@ -52,13 +52,7 @@ pub enum FollowError {
 impl RunSink {
     /// Records that are shown, and kept in `folder` if there is one.
     pub fn new(folder: Option<RunFolder>) -> Self {
-        Self {
-            records: Vec::new(),
-            epoch: None,
-            folder,
-            progress: Progress::new(),
-            announced: false,
-        }
+        Self { records: Vec::new(), epoch: None, folder, progress: Progress::new(), announced: false }
     }
 
     /// The report of what is here.
@@ -89,10 +83,8 @@ impl RunSink {
     fn take(&mut self, reply: WatchReply) -> Result<(), FolderError> {
         if self.epoch != Some(reply.epoch) && reply.from > 0 {
             // The numbers are another coordinator's: what is here is fetched anew from it.
-            self.progress.say(&format!(
-                "the coordinator changed: epoch {} goes on with the run",
-                reply.epoch
-            ));
+            self.progress
+                .say(&format!("the coordinator changed: epoch {} goes on with the run", reply.epoch));
             self.records.clear();
             self.epoch = Some(reply.epoch);
             return Ok(());
@@ -147,11 +139,7 @@ pub async fn follow(
     let mut lost_since: Option<Instant> = None;
     loop {
         let patience = if wait { WATCH_WAIT } else { Duration::ZERO };
-        let request = Request::Watch {
-            run,
-            from: sink.records.len() as u64,
-            wait: patience,
-        };
+        let request = Request::Watch { run, from: sink.records.len() as u64, wait: patience };
         match client.call(&request, WATCH_WAIT + ANSWER_GRACE).await {
             Ok(Response::Records(reply)) => {
                 lost_since = None;
@@ -205,10 +193,7 @@ fn announce(start: &RunStart) -> String {
         })
         .collect();
     let schedule = Schedule::of_run(start);
-    let schedule = schedule.map_or_else(
-        |error| error.to_string(),
-        |schedule| schedule.describe(&start.plan),
-    );
+    let schedule = schedule.map_or_else(|error| error.to_string(), |schedule| schedule.describe(&start.plan));
     format!("run {}\n{}{}", start.run, absent.concat(), schedule)
 }
 

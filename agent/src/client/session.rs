@@ -82,9 +82,7 @@ impl Client {
     pub async fn connect(target: &str, key: Option<&Path>) -> Result<Self, ClientError> {
         let key = key.map(MeshKey::read).transpose()?;
         let addresses = addresses_of(target).await?;
-        let first = addresses.first().ok_or_else(|| ClientError::Target {
-            target: target.to_owned(),
-        })?;
+        let first = addresses.first().ok_or_else(|| ClientError::Target { target: target.to_owned() })?;
         let any: SocketAddr = match (first.is_ipv4(), first.ip().is_loopback()) {
             (true, true) => ([127, 0, 0, 1], 0).into(),
             (true, false) => ([0, 0, 0, 0], 0).into(),
@@ -100,12 +98,7 @@ impl Client {
         };
         let mesh = Mesh::bind(config, Arc::new(NoService))?;
         let connection = dial(&mesh, target, &addresses).await?;
-        Ok(Self {
-            mesh,
-            connection,
-            target: target.to_owned(),
-            addresses,
-        })
+        Ok(Self { mesh, connection, target: target.to_owned(), addresses })
     }
 
     /// Asks the agent.
@@ -142,17 +135,12 @@ async fn addresses_of(target: &str) -> Result<Vec<SocketAddr>, ClientError> {
     if let Ok(address) = target.parse() {
         return Ok(vec![address]);
     }
-    let error = || ClientError::Target {
-        target: target.to_owned(),
-    };
+    let error = || ClientError::Target { target: target.to_owned() };
     let (host, port) = target.rsplit_once(':').ok_or_else(error)?;
     let port: u16 = port.parse().map_err(|_| error())?;
     let resolver = Resolver::system()?;
     let addresses = resolver.lookup(host).await?;
-    Ok(addresses
-        .into_iter()
-        .map(|ip| SocketAddr::new(ip, port))
-        .collect())
+    Ok(addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
 }
 
 async fn dial(mesh: &Mesh, target: &str, addresses: &[SocketAddr]) -> Result<Connection, ClientError> {
@@ -164,12 +152,7 @@ async fn dial(mesh: &Mesh, target: &str, addresses: &[SocketAddr]) -> Result<Con
         }
     }
     match last {
-        Some(source) => Err(ClientError::Dial {
-            target: target.to_owned(),
-            source,
-        }),
-        None => Err(ClientError::Target {
-            target: target.to_owned(),
-        }),
+        Some(source) => Err(ClientError::Dial { target: target.to_owned(), source }),
+        None => Err(ClientError::Target { target: target.to_owned() }),
     }
 }

@@ -47,38 +47,18 @@ impl FromStr for DemoFault {
     type Err = FaultError;
 
     fn from_str(text: &str) -> Result<Self, FaultError> {
-        let error = || FaultError {
-            text: text.to_owned(),
-        };
+        let error = || FaultError { text: text.to_owned() };
         let (kind, target) = text.split_once('=').ok_or_else(error)?;
-        let number = |name: &str| {
-            name.strip_prefix('n')
-                .unwrap_or(name)
-                .parse::<u8>()
-                .map_err(|_| error())
-        };
+        let number = |name: &str| name.strip_prefix('n').unwrap_or(name).parse::<u8>().map_err(|_| error());
         match kind {
             "slow" => {
                 let (node, rail) = target.split_once(':').ok_or_else(error)?;
-                let rail = rail
-                    .strip_prefix('r')
-                    .unwrap_or(rail)
-                    .parse()
-                    .map_err(|_| error())?;
-                Ok(Self::Slow {
-                    node: number(node)?,
-                    rail: RailId(rail),
-                })
+                let rail = rail.strip_prefix('r').unwrap_or(rail).parse().map_err(|_| error())?;
+                Ok(Self::Slow { node: number(node)?, rail: RailId(rail) })
             }
-            "absent" => Ok(Self::Absent {
-                node: number(target)?,
-            }),
-            "kill" => Ok(Self::Kill {
-                node: number(target)?,
-            }),
-            "stop" => Ok(Self::Stop {
-                node: number(target)?,
-            }),
+            "absent" => Ok(Self::Absent { node: number(target)? }),
+            "kill" => Ok(Self::Kill { node: number(target)? }),
+            "stop" => Ok(Self::Stop { node: number(target)? }),
             _ => Err(error()),
         }
     }
@@ -98,13 +78,7 @@ mod tests {
 
     #[test]
     fn faults_read_as_written() {
-        assert_eq!(
-            "slow=n2:r1".parse(),
-            Ok(DemoFault::Slow {
-                node: 2,
-                rail: RailId(1)
-            })
-        );
+        assert_eq!("slow=n2:r1".parse(), Ok(DemoFault::Slow { node: 2, rail: RailId(1) }));
         assert_eq!("kill=n3".parse(), Ok(DemoFault::Kill { node: 3 }));
         for bad in ["slow=n2", "slow", "break=n1", "kill=x"] {
             assert!(bad.parse::<DemoFault>().is_err(), "{bad}");

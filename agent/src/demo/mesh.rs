@@ -76,17 +76,11 @@ impl DemoSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         for fault in &self.faults {
             if !(1..=self.nodes).contains(&fault.node()) {
-                return Err(SpecError::Node {
-                    node: fault.node(),
-                    nodes: self.nodes,
-                });
+                return Err(SpecError::Node { node: fault.node(), nodes: self.nodes });
             }
             match fault {
                 DemoFault::Slow { rail, .. } if rail.0 >= u16::from(self.rails) => {
-                    return Err(SpecError::Rail {
-                        rail: rail.0,
-                        last: self.rails.saturating_sub(1),
-                    });
+                    return Err(SpecError::Rail { rail: rail.0, last: self.rails.saturating_sub(1) });
                 }
                 DemoFault::Slow { .. } if self.rate.is_none() => return Err(SpecError::NoRate),
                 DemoFault::Slow { .. }
@@ -106,10 +100,7 @@ impl DemoSpec {
                 "as fast as the processor can: figures are those of this machine, not of a fabric".to_owned()
             }
         };
-        format!(
-            "demo: {} agents with {} rails each on loopback addresses; {rate}",
-            self.nodes, self.rails
-        )
+        format!("demo: {} agents with {} rails each on loopback addresses; {rate}", self.nodes, self.rails)
     }
 
     fn slow_rails(&self, node: u8) -> Vec<String> {
@@ -139,14 +130,11 @@ impl DemoMesh {
     pub async fn start(spec: &DemoSpec, logs: &Path) -> io::Result<Self> {
         let folder = tempfile::tempdir()?;
         let key = folder.path().join("mesh.key");
-        MeshKey::generate()
-            .and_then(|made| made.write_new(&key))
-            .map_err(io::Error::other)?;
+        MeshKey::generate().and_then(|made| made.write_new(&key)).map_err(io::Error::other)?;
         fs::create_dir_all(logs)?;
         let net = Net::free()?;
-        let peers: Vec<String> = (1..=spec.nodes)
-            .map(|n| format!("n{n}={}:{}", net.control(n), net.port))
-            .collect();
+        let peers: Vec<String> =
+            (1..=spec.nodes).map(|n| format!("n{n}={}:{}", net.control(n), net.port)).collect();
         let peers = peers.join(",");
         let program = std::env::current_exe()?;
         let mut agents = Vec::new();
@@ -155,19 +143,10 @@ impl DemoMesh {
                 agents.push(None);
                 continue;
             }
-            let rails: Vec<String> = (0..spec.rails)
-                .map(|rail| net.rail(node, rail).to_string())
-                .collect();
+            let rails: Vec<String> = (0..spec.rails).map(|rail| net.rail(node, rail).to_string()).collect();
             let mut command = Command::new(&program);
             command
-                .args([
-                    "agent",
-                    "--die-with-parent",
-                    "--name",
-                    &format!("n{node}"),
-                    "--peers",
-                    &peers,
-                ])
+                .args(["agent", "--die-with-parent", "--name", &format!("n{node}"), "--peers", &peers])
                 .args(["--rails", &rails.join(","), "--join-timeout", JOIN_TIMEOUT])
                 .arg("--key")
                 .arg(&key)
@@ -177,10 +156,7 @@ impl DemoMesh {
                 command.args(["--emulate", &slow]);
             }
             command.args(std::iter::repeat_n("-v", usize::from(spec.verbose)));
-            command
-                .env("RUST_BACKTRACE", "1")
-                .env("NO_COLOR", "1")
-                .process_group(0);
+            command.env("RUST_BACKTRACE", "1").env("NO_COLOR", "1").process_group(0);
             command.stdin(Stdio::null()).stdout(Stdio::null());
             command.stderr(File::create(logs.join(format!("n{node}.log")))?);
             agents.push(Some(command.spawn()?));
@@ -188,13 +164,7 @@ impl DemoMesh {
         let first = (1..=spec.nodes).find(|node| !spec.is_absent(*node)).unwrap_or(1);
         let strikes = spec.faults.clone();
         let address = format!("{}:{}", net.control(first), net.port);
-        Ok(Self {
-            agents,
-            strikes,
-            folder,
-            key,
-            address,
-        })
+        Ok(Self { agents, strikes, folder, key, address })
     }
 
     /// Where the first agent answers clients.
@@ -281,10 +251,7 @@ impl Net {
     fn free() -> io::Result<Self> {
         let second = 64 + (std::process::id() % 128) as u8;
         let probe = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::new(127, second, 1, 1), 0))?;
-        Ok(Self {
-            second,
-            port: probe.local_addr()?.port(),
-        })
+        Ok(Self { second, port: probe.local_addr()?.port() })
     }
 
     fn control(&self, node: u8) -> Ipv4Addr {

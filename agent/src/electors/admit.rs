@@ -57,9 +57,7 @@ pub(super) async fn admit(raft: &Raft<TypeConfig>, id: ElectorId) -> Result<(), 
         return Ok(());
     }
     let change = async {
-        raft.add_learner(id, EmptyNode {}, true)
-            .await
-            .map_err(|error| error.to_string())?;
+        raft.add_learner(id, EmptyNode {}, true).await.map_err(|error| error.to_string())?;
         let voters: BTreeSet<ElectorId> = raft
             .metrics()
             .borrow()
@@ -70,9 +68,7 @@ pub(super) async fn admit(raft: &Raft<TypeConfig>, id: ElectorId) -> Result<(), 
             .chain([id])
             .collect();
         tracing::warn!(%id, "an elector lost its state and is replaced by its new id");
-        raft.change_membership(voters, false)
-            .await
-            .map_err(|error| error.to_string())?;
+        raft.change_membership(voters, false).await.map_err(|error| error.to_string())?;
         Ok(())
     };
     match tokio::time::timeout(ADMIT_TIMEOUT, change).await {
@@ -84,11 +80,7 @@ pub(super) async fn admit(raft: &Raft<TypeConfig>, id: ElectorId) -> Result<(), 
 fn votes(raft: &Raft<TypeConfig>, id: ElectorId) -> bool {
     let metrics = raft.metrics();
     let metrics = metrics.borrow();
-    metrics
-        .membership_config
-        .membership()
-        .voter_ids()
-        .any(|voter| voter == id)
+    metrics.membership_config.membership().voter_ids().any(|voter| voter == id)
 }
 
 /// How long taking in may take: a snapshot, the log and two decisions.

@@ -88,10 +88,7 @@ impl Empty {
     }
 
     fn founder(&self, founders: Vec<BootId>) -> Identity {
-        Identity {
-            id: ElectorId::founder(self.me),
-            founders,
-        }
+        Identity { id: ElectorId::founder(self.me), founders }
     }
 
     /// A new life, named after this process, of which there is only one.
@@ -99,13 +96,7 @@ impl Empty {
         let BootId([a, b, c, d, e, f, ..]) = self.boot;
         // Above 1, which stands for nobody.
         let incarnation = u64::from_be_bytes([0, 0, a, b, c, d, e, f]).max(2);
-        Identity {
-            id: ElectorId {
-                elector: self.me.0,
-                incarnation,
-            },
-            founders: Vec::new(),
-        }
+        Identity { id: ElectorId { elector: self.me.0, incarnation }, founders: Vec::new() }
     }
 }
 
@@ -135,21 +126,13 @@ mod tests {
     }
 
     fn around(views: &[(u16, Standing)], seen: Option<Epoch>) -> Surroundings {
-        let view = |standing: &Standing| CommandView {
-            seen: None,
-            commander: None,
-            standing: standing.clone(),
-        };
-        Surroundings {
-            electors: views.iter().map(|(n, s)| (NodeIndex(*n), view(s))).collect(),
-            seen,
-        }
+        let view =
+            |standing: &Standing| CommandView { seen: None, commander: None, standing: standing.clone() };
+        Surroundings { electors: views.iter().map(|(n, s)| (NodeIndex(*n), view(s))).collect(), seen }
     }
 
     fn fresh(boot: u8) -> Standing {
-        Standing::Empty {
-            boot: BootId([boot; 16]),
-        }
+        Standing::Empty { boot: BootId([boot; 16]) }
     }
 
     const SOON: Duration = Duration::from_secs(1);
@@ -158,9 +141,7 @@ mod tests {
     #[test]
     fn electors_that_all_hear_each_other_empty_found_the_mesh() {
         let step = empty(Past::Unknown).decide(&around(&[(0, fresh(7)), (2, fresh(9))], None), SOON);
-        let Step::Found(identity) = step else {
-            panic!("founds, not {step:?}")
-        };
+        let Step::Found(identity) = step else { panic!("founds, not {step:?}") };
         assert_eq!(identity.id, ElectorId::founder(NodeIndex(1)));
         assert_eq!(identity.founders, [BootId([7; 16]), BootId([9; 16]), BOOT]);
     }
@@ -175,33 +156,19 @@ mod tests {
 
     #[test]
     fn whom_a_founder_had_heard_is_a_founder_and_another_process_is_not() {
-        let founded = |boot| Standing::Voter {
-            founders: vec![BootId([7; 16]), boot],
-        };
+        let founded = |boot| Standing::Voter { founders: vec![BootId([7; 16]), boot] };
         let heard = around(&[(0, founded(BOOT))], Some(Epoch { term: 1, elector: 0 }));
-        assert!(matches!(
-            empty(Past::Unknown).decide(&heard, SOON),
-            Step::Found(_)
-        ));
+        assert!(matches!(empty(Past::Unknown).decide(&heard, SOON), Step::Found(_)));
         let unheard = around(&[(0, founded(BootId([8; 16])))], None);
-        assert!(matches!(
-            empty(Past::Unknown).decide(&unheard, SOON),
-            Step::Ask(_)
-        ));
+        assert!(matches!(empty(Past::Unknown).decide(&unheard, SOON), Step::Ask(_)));
     }
 
     #[test]
     fn who_lost_its_state_or_meets_anyone_who_saw_an_epoch_is_mute() {
         let all_fresh = around(&[(0, fresh(7)), (2, fresh(9))], None);
         assert!(matches!(empty(Past::Lost).decide(&all_fresh, SOON), Step::Ask(_)));
-        let seen = around(
-            &[(0, fresh(7)), (2, fresh(9))],
-            Some(Epoch { term: 4, elector: 0 }),
-        );
+        let seen = around(&[(0, fresh(7)), (2, fresh(9))], Some(Epoch { term: 4, elector: 0 }));
         let step = empty(Past::Unknown).decide(&seen, SOON);
-        assert!(
-            matches!(&step, Step::Ask(identity) if identity.id.incarnation != 0),
-            "{step:?}"
-        );
+        assert!(matches!(&step, Step::Ask(identity) if identity.id.incarnation != 0), "{step:?}");
     }
 }

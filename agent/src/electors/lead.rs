@@ -146,10 +146,7 @@ impl<'a> Lead<'a> {
     async fn applied(&mut self, news: Applied) -> Result<(), String> {
         match news {
             Applied::Begun { leader, decisions } if leader.leader_id.node_id == self.me => {
-                let epoch = Epoch {
-                    term: leader.leader_id.term,
-                    elector: self.me.elector,
-                };
+                let epoch = Epoch { term: leader.leader_id.term, elector: self.me.elector };
                 self.begun = Some((epoch, decisions));
                 let metrics = self.metrics.borrow().clone();
                 self.follow(&metrics).await
@@ -195,10 +192,7 @@ impl<'a> Lead<'a> {
             self.epoch = Some(begun);
             self.confirmed.set(Some((begun, Instant::now())));
             tracing::info!(epoch = %begun, "elected");
-            self.tell(Event::Elected {
-                epoch: begun,
-                decisions,
-            });
+            self.tell(Event::Elected { epoch: begun, decisions });
         }
         Ok(())
     }
@@ -218,15 +212,10 @@ impl<'a> Lead<'a> {
     /// this elector gives nobody its vote of the next term. Refused while its own lease runs; the next turn tries again.
     async fn step_down(&self, metrics: &Metrics) -> Result<(), String> {
         let term = metrics.vote.leader_id.term;
-        let last = metrics
-            .last_log_index
-            .map(|index| LogId::new(CommittedLeaderId::new(term, self.me), index));
+        let last =
+            metrics.last_log_index.map(|index| LogId::new(CommittedLeaderId::new(term, self.me), index));
         let request = VoteRequest::new(Vote::new(term + 1, NOBODY), last);
-        self.raft
-            .vote(request)
-            .await
-            .map(drop)
-            .map_err(|error| error.to_string())
+        self.raft.vote(request).await.map(drop).map_err(|error| error.to_string())
     }
 
     /// Stands for election again once a majority answers questions.
@@ -266,9 +255,7 @@ impl<'a> Lead<'a> {
             tracing::warn!(%epoch, reason, "deposed");
             self.spent = Some(epoch);
             self.confirmed.set(None);
-            self.tell(Event::Deposed {
-                reason: reason.to_owned(),
-            });
+            self.tell(Event::Deposed { reason: reason.to_owned() });
         }
     }
 
@@ -279,10 +266,7 @@ impl<'a> Lead<'a> {
 }
 
 /// An id that no elector has, below all but one: a vote for it binds nobody.
-const NOBODY: ElectorId = ElectorId {
-    elector: 0,
-    incarnation: 1,
-};
+const NOBODY: ElectorId = ElectorId { elector: 0, incarnation: 1 };
 
 /// How long a leader commands without an answer of a majority: above the longest wait of an election, so that a busy
 /// machine does not depose a leader whom nobody else would replace.

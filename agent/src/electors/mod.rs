@@ -124,11 +124,7 @@ impl Electors {
             confirmed: Confirmed::default(),
             proposals,
         };
-        let duties = Duties {
-            opened,
-            proposals: proposed,
-            events,
-        };
+        let duties = Duties { opened, proposals: proposed, events };
         Ok((Arc::new(electors), duties))
     }
 
@@ -137,11 +133,7 @@ impl Electors {
     /// # Errors
     /// A sentence that says what ended it.
     pub async fn run(self: Arc<Self>, duties: Duties) -> Result<(), String> {
-        let Duties {
-            opened,
-            proposals,
-            events,
-        } = duties;
+        let Duties { opened, proposals, events } = duties;
         let store = match opened {
             Opened::Kept(store) => *store,
             Opened::Empty => self.settle(Past::Unknown).await?,
@@ -197,25 +189,17 @@ impl Electors {
             return CommandView {
                 seen: None,
                 commander: None,
-                standing: Standing::Empty {
-                    boot: self.config.boot,
-                },
+                standing: Standing::Empty { boot: self.config.boot },
             };
         };
         let metrics = running.raft.metrics().borrow().clone();
         let me = running.identity.id;
-        let votes = metrics
-            .membership_config
-            .membership()
-            .voter_ids()
-            .any(|id| id == me);
+        let votes = metrics.membership_config.membership().voter_ids().any(|id| id == me);
         CommandView {
             seen: (metrics.vote.leader_id.term > 0).then(|| epoch_of(&metrics.vote)),
             commander: metrics.current_leader.map(|_| epoch_of(&metrics.vote)),
             standing: if votes || me.incarnation == 0 {
-                Standing::Voter {
-                    founders: running.identity.founders,
-                }
+                Standing::Voter { founders: running.identity.founders }
             } else {
                 Standing::Mute
             },
@@ -263,16 +247,8 @@ impl Electors {
         &self,
         store: Store,
     ) -> Result<(Running, mpsc::UnboundedReceiver<store::Applied>), String> {
-        let Store {
-            identity,
-            log,
-            machine,
-            applied,
-        } = store;
-        let network = Network {
-            me: identity.id,
-            wire: Arc::clone(&self.wire),
-        };
+        let Store { identity, log, machine, applied } = store;
+        let network = Network { me: identity.id, wire: Arc::clone(&self.wire) };
         let config = raft_config().validate().map_err(|error| error.to_string())?;
         let raft = Raft::new(identity.id, Arc::new(config), network, log, machine)
             .await
@@ -308,10 +284,7 @@ async fn found_cluster(raft: &Raft<TypeConfig>, me: NodeIndex, electors: &[NodeI
     while is_untouched(raft) && begun.elapsed() < FOUNDING_TURN * turn as u32 {
         tokio::time::sleep(LOOK_EVERY).await;
     }
-    let voters: BTreeSet<ElectorId> = electors
-        .iter()
-        .map(|elector| ElectorId::founder(*elector))
-        .collect();
+    let voters: BTreeSet<ElectorId> = electors.iter().map(|elector| ElectorId::founder(*elector)).collect();
     match raft.initialize(voters).await {
         Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
         Err(error) => return Err(error.to_string()),

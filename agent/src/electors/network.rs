@@ -36,11 +36,7 @@ impl RaftNetworkFactory<TypeConfig> for Network {
     type Network = Path;
 
     async fn new_client(&mut self, target: ElectorId, _node: &EmptyNode) -> Path {
-        Path {
-            me: self.me,
-            to: target,
-            wire: Arc::clone(&self.wire),
-        }
+        Path { me: self.me, to: target, wire: Arc::clone(&self.wire) }
     }
 }
 
@@ -89,10 +85,7 @@ impl RaftNetwork<TypeConfig> for Path {
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<ElectorId>, Fault<RaftError<ElectorId>>> {
         let limit = option.hard_ttl();
-        match self
-            .ask(RaftCall::Append(rpc), RPCTypes::AppendEntries, limit)
-            .await?
-        {
+        match self.ask(RaftCall::Append(rpc), RPCTypes::AppendEntries, limit).await? {
             Answer::Append(result) => self.remote(result),
             other => Err(strange(&other)),
         }
@@ -116,10 +109,7 @@ impl RaftNetwork<TypeConfig> for Path {
         option: RPCOption,
     ) -> Result<InstallSnapshotResponse<ElectorId>, Fault<RaftError<ElectorId, InstallSnapshotError>>> {
         let limit = option.hard_ttl();
-        match self
-            .ask(RaftCall::Snapshot(rpc), RPCTypes::InstallSnapshot, limit)
-            .await?
-        {
+        match self.ask(RaftCall::Snapshot(rpc), RPCTypes::InstallSnapshot, limit).await? {
             Answer::Snapshot(result) => self.remote(result),
             other => Err(strange(&other)),
         }
@@ -131,9 +121,7 @@ impl RaftNetwork<TypeConfig> for Path {
 }
 
 fn strange<E: std::error::Error>(answer: &Answer) -> Fault<E> {
-    RPCError::Network(NetworkError::new(&NoAnswer(format!(
-        "an answer to another question: {answer:?}"
-    ))))
+    RPCError::Network(NetworkError::new(&NoAnswer(format!("an answer to another question: {answer:?}"))))
 }
 
 /// The asked elector answered with no answer.

@@ -57,9 +57,7 @@ impl Wire for Plug {
     fn call(&self, elector: NodeIndex, payload: Vec<u8>, deadline: Duration) -> Answered<'_> {
         Box::pin(async move {
             let Some(there) = self.board.reach(self.me, elector) else {
-                return Err(WireFault::Unreachable {
-                    reason: format!("{elector} is cut off"),
-                });
+                return Err(WireFault::Unreachable { reason: format!("{elector} is cut off") });
             };
             let answer = there.serve(self.me, &payload).await;
             if self.board.answers(self.me, elector) {
@@ -80,10 +78,7 @@ impl Wire for Plug {
                 .collect();
             let told = electors.values().filter_map(|view| view.seen).max();
             let seen = *self.board.seen.lock().unwrap();
-            Surroundings {
-                seen: told.max(seen),
-                electors,
-            }
+            Surroundings { seen: told.max(seen), electors }
         })
     }
 }
@@ -123,23 +118,12 @@ impl Trial {
             electors: (0..self.count).map(NodeIndex).collect(),
             join_timeout: self.join_timeout,
         };
-        let plug = Arc::new(Plug {
-            me: NodeIndex(me),
-            board: Arc::clone(&self.board),
-        });
+        let plug = Arc::new(Plug { me: NodeIndex(me), board: Arc::clone(&self.board) });
         let (sender, events) = mpsc::unbounded_channel();
         let (electors, duties) = Electors::open(config, plug, sender).unwrap();
-        self.board
-            .here
-            .lock()
-            .unwrap()
-            .insert(NodeIndex(me), Arc::clone(&electors));
+        self.board.here.lock().unwrap().insert(NodeIndex(me), Arc::clone(&electors));
         let task = tokio::spawn(Arc::clone(&electors).run(duties));
-        One {
-            electors,
-            events,
-            task,
-        }
+        One { electors, events, task }
     }
 
     fn start_all(&mut self) -> Vec<One> {
@@ -182,20 +166,12 @@ async fn elected(all: &mut [One]) -> (usize, Epoch, Decisions) {
 }
 
 fn ended(run: u8, epoch: Epoch) -> Entry {
-    Entry::RunEnded {
-        run: RunId([run; 16]),
-        epoch,
-    }
+    Entry::RunEnded { run: RunId([run; 16]), epoch }
 }
 
 fn accepted(run: u8, epoch: Epoch) -> Entry {
     let plan = bench_core::plan::PlanSpec::default().validate().unwrap();
-    Entry::RunAccepted {
-        run: RunId([run; 16]),
-        plan: Box::new(plan),
-        wall_seconds: 1,
-        epoch,
-    }
+    Entry::RunAccepted { run: RunId([run; 16]), plan: Box::new(plan), wall_seconds: 1, epoch }
 }
 
 async fn decide(one: &mut One, entry: Entry) {
@@ -211,16 +187,12 @@ async fn a_lone_elector_commands_at_once_and_in_a_higher_epoch_after_a_restart()
     let mut trial = Trial::new(1);
     let mut one = trial.start(0);
     let begun = Instant::now();
-    let Event::Elected { epoch: first, .. } = next(&mut one).await else {
-        panic!("elected first")
-    };
+    let Event::Elected { epoch: first, .. } = next(&mut one).await else { panic!("elected first") };
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     decide(&mut one, accepted(1, first)).await;
     trial.kill(one).await;
     let mut one = trial.start(0);
-    let Event::Elected { epoch, decisions } = next(&mut one).await else {
-        panic!("elected again")
-    };
+    let Event::Elected { epoch, decisions } = next(&mut one).await else { panic!("elected again") };
     assert!(epoch > first, "{epoch} after {first}");
     assert!(decisions.is_running(RunId([1; 16])), "what was decided is known");
 }
@@ -258,10 +230,7 @@ async fn a_leader_that_is_cut_off_decides_nothing_and_is_deposed() {
     assert_eq!(decisions.running, None);
     trial.board.heal();
     decide_somewhere(&mut all, ended(9, second)).await;
-    assert!(
-        old.events.try_recv().is_err(),
-        "it does not command again by itself"
-    );
+    assert!(old.events.try_recv().is_err(), "it does not command again by itself");
 }
 
 /// Decides an entry of the epoch in which one of them commands.
@@ -328,12 +297,7 @@ async fn an_elector_without_its_state_is_mute_until_the_leader_has_replaced_it()
     let (leader, first, _) = elected(&mut all).await;
     let (follower, third) = ((leader + 1) % 3, (leader + 2) % 3);
     decide(&mut all[leader], accepted(1, first)).await;
-    let running = trial
-        .board
-        .here
-        .lock()
-        .unwrap()
-        .remove(&NodeIndex(follower as u16));
+    let running = trial.board.here.lock().unwrap().remove(&NodeIndex(follower as u16));
     running.expect("it ran").shutdown().await;
     std::fs::remove_dir_all(trial.state_of(follower as u16)).unwrap();
     // Without the leader nobody can replace it, so it stays mute.

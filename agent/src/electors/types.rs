@@ -21,10 +21,7 @@ pub(crate) struct ElectorId {
 impl ElectorId {
     /// The id of an elector that founds the mesh.
     pub(crate) fn founder(elector: NodeIndex) -> Self {
-        Self {
-            elector: elector.0,
-            incarnation: 0,
-        }
+        Self { elector: elector.0, incarnation: 0 }
     }
 
     /// Its position in the roster.
@@ -64,8 +61,5 @@ pub(crate) type StorageError = openraft::StorageError<ElectorId>;
 
 /// The epoch in which the holder of this vote commands.
 pub(crate) fn epoch_of(vote: &Vote) -> Epoch {
-    Epoch {
-        term: vote.leader_id.term,
-        elector: vote.leader_id.node_id.elector,
-    }
+    Epoch { term: vote.leader_id.term, elector: vote.leader_id.node_id.elector }
 }

@@ -19,11 +19,7 @@ pub struct Host {
 
 /// Reads the facts of the host, with `/sys` and `/proc` below `root` (`/` for the live machine).
 pub fn read_host(root: &Path) -> Host {
-    let line = |path: &str| {
-        fs::read_to_string(root.join(path))
-            .ok()
-            .map(|text| text.trim().to_owned())
-    };
+    let line = |path: &str| fs::read_to_string(root.join(path)).ok().map(|text| text.trim().to_owned());
     Host {
         hostname: line("proc/sys/kernel/hostname").unwrap_or_else(|| "unknown".to_owned()),
         kernel: line("proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".to_owned()),
@@ -34,7 +30,5 @@ pub fn read_host(root: &Path) -> Host {
 
 /// Seconds since 1970 on this node's wall clock: a label for people, never compared.
 pub fn wall_seconds() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |time| time.as_secs())
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }

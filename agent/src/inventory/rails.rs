@@ -59,13 +59,7 @@ pub enum RailError {
 /// The kernel's refusal to list them.
 pub fn live_interfaces() -> std::io::Result<Vec<Interface>> {
     let listed = if_addrs::get_if_addrs()?;
-    Ok(listed
-        .into_iter()
-        .map(|i| Interface {
-            addr: i.ip(),
-            device: i.name,
-        })
-        .collect())
+    Ok(listed.into_iter().map(|i| Interface { addr: i.ip(), device: i.name }).collect())
 }
 
 /// Chooses the rails from `interfaces`, reading device facts below `root`.
@@ -113,14 +107,9 @@ fn find_named(name: &str, interfaces: &[Interface]) -> Option<(Interface, String
         // All of 127.0.0.0/8 is this machine's, though only 127.0.0.1 is listed.
         let loopback = || {
             let lo = interfaces.iter().find(|i| i.addr.is_loopback())?;
-            addr.is_loopback().then(|| Interface {
-                device: lo.device.clone(),
-                addr,
-            })
+            addr.is_loopback().then(|| Interface { device: lo.device.clone(), addr })
         };
-        return exact
-            .or_else(loopback)
-            .map(|i| (i, format!("--rails names the address {addr}")));
+        return exact.or_else(loopback).map(|i| (i, format!("--rails names the address {addr}")));
     }
     let of_device = interfaces.iter().filter(|i| i.device == name);
     let best = of_device.min_by_key(|i| (is_link_local(i.addr), i.addr.is_ipv6()))?;
@@ -129,9 +118,7 @@ fn find_named(name: &str, interfaces: &[Interface]) -> Option<(Interface, String
 
 fn automatic(interfaces: &[Interface], root: &Path) -> Result<Vec<(Interface, String)>, RailError> {
     let mut by_device: BTreeMap<&str, &Interface> = BTreeMap::new();
-    let usable = interfaces
-        .iter()
-        .filter(|i| !i.addr.is_loopback() && !is_link_local(i.addr));
+    let usable = interfaces.iter().filter(|i| !i.addr.is_loopback() && !is_link_local(i.addr));
     for interface in usable.filter(|i| is_up(root, &i.device) && !is_software(root, &i.device)) {
         let known = by_device.entry(&interface.device).or_insert(interface);
         if known.addr.is_ipv6() && interface.addr.is_ipv4() {
@@ -139,21 +126,15 @@ fn automatic(interfaces: &[Interface], root: &Path) -> Result<Vec<(Interface, St
         }
     }
     let front_end = default_route_device(root);
-    let rails: Vec<&Interface> = by_device
-        .values()
-        .filter(|i| Some(&i.device) != front_end.as_ref())
-        .copied()
-        .collect();
+    let rails: Vec<&Interface> =
+        by_device.values().filter(|i| Some(&i.device) != front_end.as_ref()).copied().collect();
     let taken = |i: &Interface, reason: &str| (i.clone(), format!("{}: {reason}", i.device));
     match (rails.is_empty(), by_device.values().next()) {
         (false, _) => Ok(rails
             .into_iter()
             .map(|i| taken(i, "up, has an address, does not carry the default route"))
             .collect()),
-        (true, Some(only)) => Ok(vec![taken(
-            only,
-            "the only interface that is up and has an address",
-        )]),
+        (true, Some(only)) => Ok(vec![taken(only, "the only interface that is up and has an address")]),
         (true, None) => Err(RailError::Nothing),
     }
 }
@@ -168,11 +149,7 @@ struct DeviceFacts {
 impl DeviceFacts {
     fn read(root: &Path, device: &str) -> Self {
         let number = |file: &str| -> Option<i64> {
-            fs::read_to_string(root.join("sys/class/net").join(device).join(file))
-                .ok()?
-                .trim()
-                .parse()
-                .ok()
+            fs::read_to_string(root.join("sys/class/net").join(device).join(file)).ok()?.trim().parse().ok()
         };
         Self {
             // The kernel says -1 where it knows no NUMA node, and -1 Mb/s where a device has no speed.
@@ -222,10 +199,7 @@ fn is_link_local(addr: IpAddr) -> bool {
 }
 
 fn list(interfaces: &[Interface]) -> String {
-    let all: Vec<String> = interfaces
-        .iter()
-        .map(|i| format!("{} {}", i.device, i.addr))
-        .collect();
+    let all: Vec<String> = interfaces.iter().map(|i| format!("{} {}", i.device, i.addr)).collect();
     all.join(", ")
 }
 
@@ -270,51 +244,31 @@ mod tests {
             ("rail1", "10.2.0.1"),
         ]);
         let rails = choose_rails(&RailChoice::Automatic, &all, root.path()).expect("two rails");
-        let picked: Vec<String> = rails
-            .iter()
-            .map(|r| format!("{} {} {}", r.rail, r.device, r.addr))
-            .collect();
+        let picked: Vec<String> =
+            rails.iter().map(|r| format!("{} {} {}", r.rail, r.device, r.addr)).collect();
         assert_eq!(picked, ["r0 rail0 10.1.0.1", "r1 rail1 10.2.0.1"]);
-        assert_eq!(
-            (rails[0].numa, rails[0].line_rate_bps),
-            (Some(1), Some(400_000_000_000))
-        );
+        assert_eq!((rails[0].numa, rails[0].line_rate_bps), (Some(1), Some(400_000_000_000)));
     }
 
     #[test]
     fn a_pod_with_one_interface_measures_on_it() {
         let root = tree(&["eth0"], Some("eth0"));
-        let rails = choose_rails(
-            &RailChoice::Automatic,
-            &interfaces(&[("eth0", "10.0.0.1")]),
-            root.path(),
-        );
+        let rails = choose_rails(&RailChoice::Automatic, &interfaces(&[("eth0", "10.0.0.1")]), root.path());
         assert_eq!(rails.map(|r| r.len()), Ok(1));
     }
 
     #[test]
     fn a_named_rail_that_is_not_here_is_named_with_what_is() {
         let choice = RailChoice::Named(vec!["eth0".to_owned(), "10.9.9.9".to_owned()]);
-        let error = choose_rails(
-            &choice,
-            &interfaces(&[("eth0", "10.0.0.1")]),
-            Path::new("/nonexistent"),
-        );
+        let error = choose_rails(&choice, &interfaces(&[("eth0", "10.0.0.1")]), Path::new("/nonexistent"));
         let text = error.expect_err("10.9.9.9 is not here").to_string();
-        assert!(
-            text.contains("r1") && text.contains("10.9.9.9") && text.contains("eth0 10.0.0.1"),
-            "{text}"
-        );
+        assert!(text.contains("r1") && text.contains("10.9.9.9") && text.contains("eth0 10.0.0.1"), "{text}");
     }
 
     #[test]
     fn any_loopback_address_is_this_machines() {
         let choice = RailChoice::Named(vec!["127.77.3.11".to_owned()]);
-        let rails = choose_rails(
-            &choice,
-            &interfaces(&[("lo", "127.0.0.1")]),
-            Path::new("/nonexistent"),
-        );
+        let rails = choose_rails(&choice, &interfaces(&[("lo", "127.0.0.1")]), Path::new("/nonexistent"));
         assert_eq!(rails.expect("a rail")[0].device, "lo");
     }
 }

@@ -70,17 +70,12 @@ impl CommandPost {
         let ticket = Ticket(self.next_ticket.fetch_add(1, Ordering::Relaxed));
         let (sender, reply) = oneshot::channel();
         self.tickets.lock().expect(HELD).insert(ticket, sender);
-        self.feed(Event::Submit {
-            ticket,
-            run,
-            plan,
-            wall_seconds: wall_seconds(),
-        });
+        self.feed(Event::Submit { ticket, run, plan, wall_seconds: wall_seconds() });
         match reply.await {
             Ok(reply) => Response::Submitted(reply),
-            Err(_) => Response::NoCoordinator {
-                reason: "the coordinator stopped before it decided".to_owned(),
-            },
+            Err(_) => {
+                Response::NoCoordinator { reason: "the coordinator stopped before it decided".to_owned() }
+            }
         }
     }
 
@@ -177,12 +172,7 @@ impl CommandPost {
                     let _: Result<_, _> = sender.send(reply);
                 }
             }
-            Command::Send {
-                node: to,
-                tag,
-                request,
-                deadline,
-            } => {
+            Command::Send { node: to, tag, request, deadline } => {
                 let (post, node) = (Arc::clone(self), Arc::clone(node));
                 // The task ends with the call's deadline at the latest.
                 tokio::spawn(async move {

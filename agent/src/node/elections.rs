@@ -31,10 +31,7 @@ pub(super) struct Elector {
 /// [`AgentError::Electors`] if the state folder cannot be used.
 pub(super) fn open(node: &Arc<Node>) -> Result<Elector, AgentError> {
     let config = ElectorsConfig {
-        folder: node
-            .config
-            .state
-            .join(format!("electors-{}", node.roster.generation)),
+        folder: node.config.state.join(format!("electors-{}", node.roster.generation)),
         me: node.me,
         boot: node.boot,
         electors: node.roster.electors.clone(),
@@ -48,11 +45,7 @@ pub(super) fn open(node: &Arc<Node>) -> Result<Elector, AgentError> {
     // An elector says a few words a second at most, and the pump never waits.
     let (sender, events) = mpsc::unbounded_channel();
     let (electors, duties) = Electors::open(config, wire, sender)?;
-    Ok(Elector {
-        electors,
-        duties,
-        events,
-    })
+    Ok(Elector { electors, duties, events })
 }
 
 /// Takes part in elections until the agent stops or the elector's state can no longer be kept.
@@ -106,11 +99,8 @@ impl Node {
     /// What this node knows of who commands.
     pub(super) fn view(&self) -> CommandView {
         let own = self.electors.get().map(|electors| electors.view());
-        let mut view = own.unwrap_or(CommandView {
-            seen: None,
-            commander: None,
-            standing: Standing::NoElector,
-        });
+        let mut view =
+            own.unwrap_or(CommandView { seen: None, commander: None, standing: Standing::NoElector });
         view.seen = view.seen.max(self.fence.highest());
         view
     }
@@ -186,16 +176,10 @@ struct MeshWire {
 impl Wire for MeshWire {
     fn call(&self, elector: NodeIndex, payload: Vec<u8>, deadline: Duration) -> Answered<'_> {
         Box::pin(async move {
-            let node = self
-                .node
-                .upgrade()
-                .ok_or_else(|| unreachable("the agent stops"))?;
+            let node = self.node.upgrade().ok_or_else(|| unreachable("the agent stops"))?;
             let name = &node.roster.peers[elector.usize()].node;
-            let connection = node
-                .network()
-                .mesh
-                .connected_to(name)
-                .ok_or_else(|| unreachable(name.as_str()))?;
+            let connection =
+                node.network().mesh.connected_to(name).ok_or_else(|| unreachable(name.as_str()))?;
             match connection.call(&Request::Raft { payload }, deadline).await {
                 Ok(Response::Raft { payload }) => {
                     self.silence(elector, Silence::Broken);
@@ -222,10 +206,7 @@ impl Wire for MeshWire {
             let electors = node.ask(&node.roster.electors).await;
             let others = self.ask_others(&node).await;
             let told = electors.values().filter_map(|view| view.seen).max();
-            Surroundings {
-                seen: told.max(others).max(node.fence.highest()),
-                electors,
-            }
+            Surroundings { seen: told.max(others).max(node.fence.highest()), electors }
         })
     }
 }
@@ -240,10 +221,7 @@ enum Silence {
 impl MeshWire {
     /// How long it has been silent.
     fn silence(&self, elector: NodeIndex, silence: Silence) -> Duration {
-        let mut since = self
-            .silent_since
-            .lock()
-            .expect("nothing panics while the silences are held");
+        let mut since = self.silent_since.lock().expect("nothing panics while the silences are held");
         match silence {
             Silence::Broken => {
                 since.remove(&elector);
@@ -282,9 +260,7 @@ impl MeshWire {
 }
 
 fn unreachable(reason: &str) -> WireFault {
-    WireFault::Unreachable {
-        reason: reason.to_owned(),
-    }
+    WireFault::Unreachable { reason: reason.to_owned() }
 }
 
 /// How long a node may take to say who commands: it only looks it up.

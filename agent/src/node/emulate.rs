@@ -19,13 +19,9 @@ impl Emulation {
     /// # Errors
     /// [`EmulationError`] for anything else.
     pub fn add(&mut self, text: &str) -> Result<(), EmulationError> {
-        let error = || EmulationError {
-            text: text.to_owned(),
-        };
-        let (rail, rate) = text
-            .strip_prefix("slow=")
-            .and_then(|rest| rest.split_once(':'))
-            .ok_or_else(error)?;
+        let error = || EmulationError { text: text.to_owned() };
+        let (rail, rate) =
+            text.strip_prefix("slow=").and_then(|rest| rest.split_once(':')).ok_or_else(error)?;
         let rail: u16 = rail.trim_start_matches('r').parse().map_err(|_| error())?;
         let rate = BitsPerSecond::from_str(rate).map_err(|_| error())?;
         self.slow.insert(RailId(rail), rate);

@@ -15,9 +15,7 @@ pub(crate) struct Fence {
 impl Fence {
     /// The fence of a process that just started.
     pub(crate) fn new(electors: usize) -> Self {
-        Self {
-            rule: Mutex::new(coordinator::Fence::new(electors)),
-        }
+        Self { rule: Mutex::new(coordinator::Fence::new(electors)) }
     }
 
     /// Whether a command of the elector that `epoch` names may be obeyed.

@@ -36,31 +36,16 @@ impl Journals {
     pub(crate) fn open(folder: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(&folder)?;
         let (sync, due) = mpsc::sync_channel::<Arc<File>>(1);
-        thread::Builder::new()
-            .name("journal-sync".to_owned())
-            .spawn(move || sync_loop(&due))?;
-        Ok(Self {
-            folder,
-            open: Mutex::new(None),
-            sync,
-        })
+        thread::Builder::new().name("journal-sync".to_owned()).spawn(move || sync_loop(&due))?;
+        Ok(Self { folder, open: Mutex::new(None), sync })
     }
 
     /// Appends observations of one run; when it returns, a kill of this process no longer loses them.
     pub(crate) fn append(&self, run: RunId, observations: &[Observation]) -> io::Result<()> {
-        let mut open = self
-            .open
-            .lock()
-            .expect("nothing panics while the journal is held");
+        let mut open = self.open.lock().expect("nothing panics while the journal is held");
         if open.as_ref().is_none_or(|journal| journal.run != run) {
-            let file = OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(self.path(run))?;
-            *open = Some(OpenJournal {
-                run,
-                file: Arc::new(file),
-            });
+            let file = OpenOptions::new().create(true).append(true).open(self.path(run))?;
+            *open = Some(OpenJournal { run, file: Arc::new(file) });
             self.drop_oldest()?;
         }
         let journal = open.as_ref().expect("opened above");
@@ -98,10 +83,7 @@ impl Journals {
             .collect();
         files.sort();
         let surplus = files.len().saturating_sub(KEPT_FILES);
-        files
-            .iter()
-            .take(surplus)
-            .try_for_each(|(_, path): &(_, PathBuf)| remove(path))
+        files.iter().take(surplus).try_for_each(|(_, path): &(_, PathBuf)| remove(path))
     }
 }
 

@@ -99,13 +99,8 @@ async fn follow(node: &Weak<Node>, elector: NodeIndex, kept: &mut KeptConnection
 
 /// The UDP address of a peer: the first that its host resolves to.
 pub(super) async fn address_of(resolver: &Resolver, peer: &Peer) -> Result<SocketAddr, String> {
-    let addresses = resolver
-        .lookup(&peer.host)
-        .await
-        .map_err(|error| error.to_string())?;
-    let first = addresses
-        .first()
-        .ok_or_else(|| format!("{} has no address", peer.host))?;
+    let addresses = resolver.lookup(&peer.host).await.map_err(|error| error.to_string())?;
+    let first = addresses.first().ok_or_else(|| format!("{} has no address", peer.host))?;
     Ok(SocketAddr::new(*first, peer.port))
 }
 

@@ -84,10 +84,7 @@ impl Node {
         let mut sources: BTreeMap<NodeId, Vec<Prepared>> = BTreeMap::new();
         for prepared in &request.ends {
             match prepared.end {
-                End::Source => sources
-                    .entry(prepared.peer.clone())
-                    .or_default()
-                    .push(prepared.clone()),
+                End::Source => sources.entry(prepared.peer.clone()).or_default().push(prepared.clone()),
                 End::Destination => {
                     let (node, round, prepared) = (Arc::clone(self), Arc::clone(round), prepared.clone());
                     let timeout = request.timeout;
@@ -124,21 +121,12 @@ impl Node {
         let listening = self.listen(prepared, timeout).await;
         round.publish(CellEndpoint {
             cell: prepared.cell.id,
-            endpoint: listening
-                .as_ref()
-                .map(|(_, _, endpoint)| endpoint.clone())
-                .map_err(Failure::clone),
+            endpoint: listening.as_ref().map(|(_, _, endpoint)| endpoint.clone()).map_err(Failure::clone),
             pace: self.config.emulate.pace_of(rail),
         });
         let (worker, id, _) = listening?;
         worker.connect(id, None).await?;
-        round.arm(ArmedEnd {
-            cell: prepared.cell,
-            end: prepared.end,
-            case: prepared.case,
-            task: id,
-            worker,
-        });
+        round.arm(ArmedEnd { cell: prepared.cell, end: prepared.end, case: prepared.case, task: id, worker });
         Ok(())
     }
 
@@ -167,9 +155,7 @@ impl Node {
         let mut endpoints = self.handshake(key, &peer, &cells, timeout).await;
         let mut arming = JoinSet::new();
         for prepared in prepared {
-            let answer = endpoints
-                .remove(&prepared.cell.id)
-                .unwrap_or_else(|| Err(not_told(&peer)));
+            let answer = endpoints.remove(&prepared.cell.id).unwrap_or_else(|| Err(not_told(&peer)));
             let (node, round) = (Arc::clone(self), Arc::clone(round));
             arming.spawn(async move {
                 let armed = match answer {
@@ -196,13 +182,7 @@ impl Node {
         let id = task.id;
         worker.prepare(task).await?;
         worker.connect(id, Some(endpoint)).await?;
-        round.arm(ArmedEnd {
-            cell: prepared.cell,
-            end: prepared.end,
-            case: prepared.case,
-            task: id,
-            worker,
-        });
+        round.arm(ArmedEnd { cell: prepared.cell, end: prepared.end, case: prepared.case, task: id, worker });
         Ok(())
     }
 
@@ -214,10 +194,7 @@ impl Node {
         cells: &[CellId],
         timeout: Duration,
     ) -> BTreeMap<CellId, Result<(EndpointInfo, Option<BitsPerSecond>), Failure>> {
-        let request = Request::Handshake {
-            key,
-            cells: cells.to_vec(),
-        };
+        let request = Request::Handshake { key, cells: cells.to_vec() };
         let failure = match self.call_peer(peer, request, timeout).await {
             Ok(Response::Handshake(reply)) => {
                 let told = reply.endpoints.into_iter().map(|told| {
@@ -226,12 +203,7 @@ impl Node {
                         detail: format!("{peer} says: {}", failure.detail),
                         ..failure
                     };
-                    (
-                        told.cell,
-                        told.endpoint
-                            .map(|endpoint| (endpoint, told.pace))
-                            .map_err(about_peer),
-                    )
+                    (told.cell, told.endpoint.map(|endpoint| (endpoint, told.pace)).map_err(about_peer))
                 });
                 return told.collect();
             }
@@ -322,19 +294,11 @@ fn came_late(late: Duration) -> Failure {
 }
 
 fn handshake_failure(kind: FailureKind, detail: String) -> Failure {
-    Failure {
-        kind,
-        phase: Phase::Handshake,
-        detail,
-        remedy: None,
-    }
+    Failure { kind, phase: Phase::Handshake, detail, remedy: None }
 }
 
 fn not_told(peer: &NodeId) -> Failure {
-    handshake_failure(
-        FailureKind::Crash,
-        format!("{peer} left the cell out of its handshake"),
-    )
+    handshake_failure(FailureKind::Crash, format!("{peer} left the cell out of its handshake"))
 }
 
 fn no_listener() -> Failure {

@@ -110,10 +110,8 @@ impl Agent {
         let me = config.me;
         let is_elector = config.roster.electors.contains(&me);
         let post = is_elector.then(|| Arc::new(CommandPost::new(machine_config(&config))));
-        let journals = Journals::open(config.state.join("journal")).map_err(|source| AgentError::State {
-            path: config.state.clone(),
-            source,
-        })?;
+        let journals = Journals::open(config.state.join("journal"))
+            .map_err(|source| AgentError::State { path: config.state.clone(), source })?;
         let node = Arc::new(Node {
             host: deps.host,
             boot: config.boot,
@@ -141,11 +139,7 @@ impl Agent {
             tasks.push(tokio::spawn(link::keep(Arc::downgrade(&node), elector)));
         }
         tasks.push(tokio::spawn(elections::read_epoch(Arc::downgrade(&node))));
-        Ok(Self {
-            node,
-            tasks,
-            refusals,
-        })
+        Ok(Self { node, tasks, refusals })
     }
 
     /// Waits until most electors that this agent dials refuse it: another living agent has its name, or it runs another
@@ -211,31 +205,15 @@ impl Node {
             Some(server) => Resolver::with_server(server, &[])?,
             None => Resolver::system()?,
         };
-        let network = Network {
-            mesh,
-            peers,
-            resolver,
-            refusals,
-        };
-        self.network
-            .set(network)
-            .expect("the network of a node is opened once");
+        let network = Network { mesh, peers, resolver, refusals };
+        self.network.set(network).expect("the network of a node is opened once");
         Ok(heard)
     }
 
     fn start_elector(self: &Arc<Self>, post: &Arc<CommandPost>) -> Result<Vec<JoinHandle<()>>, AgentError> {
-        let elections::Elector {
-            electors,
-            duties,
-            events,
-        } = elections::open(self)?;
-        self.electors
-            .set(Arc::clone(&electors))
-            .expect("the elector of a node is opened once");
-        post.feed(Event::Joined {
-            node: self.me,
-            boot: self.boot,
-        });
+        let elections::Elector { electors, duties, events } = elections::open(self)?;
+        self.electors.set(Arc::clone(&electors)).expect("the elector of a node is opened once");
+        post.feed(Event::Joined { node: self.me, boot: self.boot });
         let weak = || Arc::downgrade(self);
         Ok(vec![
             tokio::spawn(Arc::clone(post).run(weak())),
@@ -255,9 +233,7 @@ impl Node {
     }
 
     fn network(&self) -> &Network {
-        self.network
-            .get()
-            .expect("the network is opened before anything is served or asked")
+        self.network.get().expect("the network is opened before anything is served or asked")
     }
 
     fn next_task(&self) -> TaskId {
@@ -303,18 +279,11 @@ impl Node {
             .network()
             .mesh
             .connected_to(name)
-            .ok_or_else(|| CallFault::Lost {
-                reason: format!("{name} is not connected"),
-            })?;
-        connection
-            .call(&request, deadline)
-            .await
-            .map_err(|error| match error {
-                CallError::Deadline { .. } => CallFault::Timeout,
-                other => CallFault::Lost {
-                    reason: other.to_string(),
-                },
-            })
+            .ok_or_else(|| CallFault::Lost { reason: format!("{name} is not connected") })?;
+        connection.call(&request, deadline).await.map_err(|error| match error {
+            CallError::Deadline { .. } => CallFault::Timeout,
+            other => CallFault::Lost { reason: other.to_string() },
+        })
     }
 
     /// A question to another agent of the roster, over a connection made on demand.
@@ -331,23 +300,13 @@ impl Node {
         let peer = peer.ok_or_else(|| format!("{name} is not in the roster"))?;
         let ask = async {
             let address = link::address_of(&self.network().resolver, peer).await?;
-            let connection = self
-                .network()
-                .peers
-                .get(name, address)
-                .await
-                .map_err(|error| error.to_string())?;
-            connection
-                .call(&request, deadline)
-                .await
-                .map_err(|error| error.to_string())
+            let connection =
+                self.network().peers.get(name, address).await.map_err(|error| error.to_string())?;
+            connection.call(&request, deadline).await.map_err(|error| error.to_string())
         };
         match tokio::time::timeout(deadline, ask).await {
             Ok(answer) => answer,
-            Err(_) => Err(format!(
-                "nothing within {}",
-                bench_core::units::format_duration(deadline)
-            )),
+            Err(_) => Err(format!("nothing within {}", bench_core::units::format_duration(deadline))),
         }
     }
 
@@ -370,11 +329,7 @@ impl Node {
             let sent: Mono = transport::clock::now();
             match connection.call(&Request::Clock, CLOCK_TIMEOUT).await {
                 Ok(Response::Clock { now }) => {
-                    samples.push(ClockSample {
-                        sent,
-                        reference: now,
-                        received: transport::clock::now(),
-                    });
+                    samples.push(ClockSample { sent, reference: now, received: transport::clock::now() });
                 }
                 Ok(_) | Err(_) => break,
             }

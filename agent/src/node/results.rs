@@ -30,10 +30,7 @@ impl Results {
         from: u64,
         records: Vec<RunRecord>,
     ) -> Result<(), String> {
-        let mut kept = self
-            .kept
-            .lock()
-            .expect("nothing panics while the results are held");
+        let mut kept = self.kept.lock().expect("nothing panics while the results are held");
         let mut own = match kept.take() {
             Some(kept) if kept.run == run && kept.epoch == epoch => kept.records,
             Some(_) | None => Vec::new(),
@@ -44,11 +41,7 @@ impl Results {
             own.truncate(from as usize);
             own.extend(records);
         }
-        *kept = Some(Kept {
-            epoch,
-            run,
-            records: own,
-        });
+        *kept = Some(Kept { epoch, run, records: own });
         if gap {
             return Err(format!("only {here} records of run {run} are here, not {from}"));
         }

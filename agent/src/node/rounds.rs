@@ -56,9 +56,7 @@ impl Rounds {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<RoundKey, Arc<Round>>> {
-        self.open
-            .lock()
-            .expect("nothing panics while the rounds are held")
+        self.open.lock().expect("nothing panics while the rounds are held")
     }
 }
 
@@ -73,10 +71,7 @@ impl Round {
 
     /// An end is armed.
     pub(crate) fn arm(&self, armed: ArmedEnd) {
-        self.ends
-            .lock()
-            .expect(HELD)
-            .insert((armed.cell.id, armed.end), armed);
+        self.ends.lock().expect(HELD).insert((armed.cell.id, armed.end), armed);
     }
 
     /// The armed ends.
@@ -99,11 +94,7 @@ impl Round {
         // The sender lives in `self`, so only the time can end the wait early; then what is known is told.
         let _: Result<_, _> = timeout(limit, all).await;
         let known = self.endpoints.borrow();
-        let silent = |cell| CellEndpoint {
-            cell,
-            endpoint: Err(not_listening(limit)),
-            pace: None,
-        };
+        let silent = |cell| CellEndpoint { cell, endpoint: Err(not_listening(limit)), pace: None };
         let tell = |cell: &CellId| known.get(cell).cloned().unwrap_or_else(|| silent(*cell));
         cells.iter().map(tell).collect()
     }
@@ -123,10 +114,7 @@ fn not_listening(limit: Duration) -> Failure {
     Failure {
         kind: FailureKind::Timeout,
         phase: Phase::Prepare,
-        detail: format!(
-            "did not listen within {}",
-            bench_core::units::format_duration(limit)
-        ),
+        detail: format!("did not listen within {}", bench_core::units::format_duration(limit)),
         remedy: None,
     }
 }
@@ -159,11 +147,7 @@ mod tests {
         let answer =
             tokio::spawn(async move { asked.endpoints(&[CellId(7)], Duration::from_secs(10)).await });
         tokio::task::yield_now().await;
-        let told = CellEndpoint {
-            cell: CellId(7),
-            endpoint: Ok(EndpointInfo::Sim { port: 3 }),
-            pace: None,
-        };
+        let told = CellEndpoint { cell: CellId(7), endpoint: Ok(EndpointInfo::Sim { port: 3 }), pace: None };
         rounds.get_or_begin(key(0)).publish(told.clone());
         assert_eq!(answer.await.expect("the task ends"), [told]);
     }
@@ -173,10 +157,7 @@ mod tests {
         let round = Rounds::default().get_or_begin(key(0));
         let endpoints = round.endpoints(&[CellId(1)], Duration::from_secs(1)).await;
         let failure = endpoints[0].endpoint.as_ref().expect_err("nobody listened");
-        assert_eq!(
-            (failure.kind, failure.phase),
-            (FailureKind::Timeout, Phase::Prepare)
-        );
+        assert_eq!((failure.kind, failure.phase), (FailureKind::Timeout, Phase::Prepare));
     }
 
     #[test]

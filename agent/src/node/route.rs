@@ -19,9 +19,9 @@ impl Node {
         }
         match peer {
             Peer::Client { .. } => self.forward(request).await,
-            Peer::Agent { .. } => Response::NoCoordinator {
-                reason: format!("{} does not command", self.name()),
-            },
+            Peer::Agent { .. } => {
+                Response::NoCoordinator { reason: format!("{} does not command", self.name()) }
+            }
         }
     }
 
@@ -51,9 +51,7 @@ impl Node {
             | Request::StoreResult { .. }
             | Request::WhoCommands
             | Request::Raft { .. }
-            | Request::Handshake { .. } => Response::Invalid {
-                reason: "not a client's question".to_owned(),
-            },
+            | Request::Handshake { .. } => Response::Invalid { reason: "not a client's question".to_owned() },
         }
     }
 
@@ -83,9 +81,7 @@ impl Node {
                 let lack = self.lack(&views);
                 return match request {
                     Request::Status => Response::Status(Box::new(self.status_alone(lack))),
-                    _ => Response::NoCoordinator {
-                        reason: reason.unwrap_or(lack),
-                    },
+                    _ => Response::NoCoordinator { reason: reason.unwrap_or(lack) },
                 };
             }
             tokio::time::sleep(LOOK_PAUSE).await;

@@ -28,9 +28,7 @@ impl Service for NodeService {
         Box::pin(async move {
             match self.0.upgrade() {
                 Some(node) => node.serve(&peer, request).await,
-                None => Response::Invalid {
-                    reason: "the agent is stopping".to_owned(),
-                },
+                None => Response::Invalid { reason: "the agent is stopping".to_owned() },
             }
         })
     }
@@ -64,22 +62,14 @@ impl Node {
             && self.network().mesh.connected_to(name).is_none()
         {
             tracing::warn!(node = %name, reason, "left");
-            post.feed(Event::Left {
-                node: index,
-                reason: reason.to_owned(),
-            });
+            post.feed(Event::Left { node: index, reason: reason.to_owned() });
         }
     }
 
     fn admit(&self, role: &Role) -> Result<Option<Epoch>, Refusal> {
         match role {
             Role::Client => Ok(self.fence.highest()),
-            Role::Agent {
-                node,
-                roster,
-                generation,
-                ..
-            } => {
+            Role::Agent { node, roster, generation, .. } => {
                 if self.roster.hash() != *roster {
                     return Err(Refusal::Roster {
                         node: self.name().clone(),
@@ -91,10 +81,7 @@ impl Node {
                 }
                 match self.roster.index_of(node) {
                     Some(_) => Ok(self.fence.highest()),
-                    None => Err(Refusal::Unknown {
-                        node: self.name().clone(),
-                        name: node.clone(),
-                    }),
+                    None => Err(Refusal::Unknown { node: self.name().clone(), name: node.clone() }),
                 }
             }
         }
@@ -138,11 +125,7 @@ impl Node {
 
     /// A command comes from the elector that its epoch names, or it is none.
     fn may_command(&self, epoch: Epoch, peer: &Peer) -> Result<(), String> {
-        let named = self
-            .roster
-            .peers
-            .get(usize::from(epoch.elector))
-            .map(|peer| &peer.node);
+        let named = self.roster.peers.get(usize::from(epoch.elector)).map(|peer| &peer.node);
         match peer {
             Peer::Agent { node, .. } if Some(node) == named => Ok(()),
             Peer::Agent { node, .. } => Err(format!("{node} may not command in epoch {epoch}")),
@@ -169,21 +152,11 @@ impl Node {
                 self.abort(key).await;
                 Response::Done
             }
-            Request::Collect {
-                epoch,
-                run,
-                cells,
-                skip,
-            } => match self.fence.pass(epoch) {
+            Request::Collect { epoch, run, cells, skip } => match self.fence.pass(epoch) {
                 Err(refusal) => refusal,
                 Ok(()) => self.collect(run, &cells, skip),
             },
-            Request::StoreResult {
-                epoch,
-                run,
-                from,
-                records,
-            } => match self.fence.pass(epoch) {
+            Request::StoreResult { epoch, run, from, records } => match self.fence.pass(epoch) {
                 Err(refusal) => refusal,
                 Ok(()) => match self.results.keep(epoch, run, from, records) {
                     Ok(()) => Response::Done,
@@ -191,34 +164,24 @@ impl Node {
                 },
             },
             Request::Handshake { key, cells } => {
-                let endpoints = self
-                    .rounds
-                    .get_or_begin(key)
-                    .endpoints(&cells, HANDSHAKE_LIMIT)
-                    .await;
+                let endpoints = self.rounds.get_or_begin(key).endpoints(&cells, HANDSHAKE_LIMIT).await;
                 Response::Handshake(HandshakeReply { endpoints })
             }
             Request::Ping => Response::Pong,
-            Request::Clock => Response::Clock {
-                now: transport::clock::now(),
-            },
+            Request::Clock => Response::Clock { now: transport::clock::now() },
             Request::WhoCommands => Response::Commander(self.view()),
             Request::Submit { .. }
             | Request::Watch { .. }
             | Request::Cancel { .. }
             | Request::Status
-            | Request::Raft { .. } => Response::Invalid {
-                reason: "not a command".to_owned(),
-            },
+            | Request::Raft { .. } => Response::Invalid { reason: "not a command".to_owned() },
         }
     }
 
     async fn probe(&self) -> Response {
         match self.pool.capabilities().await {
             Ok(capabilities) => Response::Inventory(Box::new(self.inventory(capabilities))),
-            Err(failure) => Response::Invalid {
-                reason: failure.detail,
-            },
+            Err(failure) => Response::Invalid { reason: failure.detail },
         }
     }
 
@@ -231,9 +194,7 @@ impl Node {
                     .skip(usize::try_from(skip).unwrap_or(usize::MAX));
                 Response::Observations(wanted.take(COLLECT_BATCH).collect())
             }
-            Err(error) => Response::Invalid {
-                reason: format!("the journal cannot be read: {error}"),
-            },
+            Err(error) => Response::Invalid { reason: format!("the journal cannot be read: {error}") },
         }
     }
 
@@ -241,9 +202,9 @@ impl Node {
     async fn serve_elector(&self, peer: &Peer, payload: &[u8]) -> Response {
         let from = peer.node().and_then(|name| self.roster.index_of(name));
         match (from, self.electors.get()) {
-            (Some(from), Some(electors)) if self.roster.electors.contains(&from) => Response::Raft {
-                payload: electors.serve(from, payload).await,
-            },
+            (Some(from), Some(electors)) if self.roster.electors.contains(&from) => {
+                Response::Raft { payload: electors.serve(from, payload).await }
+            }
             (Some(_) | None, Some(_) | None) => Response::Invalid {
                 reason: format!("{peer} asks {} what only electors ask each other", self.name()),
             },

@@ -46,19 +46,11 @@ impl RunFolder {
         if path.join(RESULT).exists() {
             return Err(FolderError::Taken { path });
         }
-        fs::create_dir_all(&path).map_err(|source| FolderError::Io {
-            path: path.clone(),
-            source,
-        })?;
-        let folder = Self {
-            path,
-            due: Instant::now(),
-        };
+        fs::create_dir_all(&path).map_err(|source| FolderError::Io { path: path.clone(), source })?;
+        let folder = Self { path, due: Instant::now() };
         folder.write("logs/.keep", b"")?;
-        fs::remove_file(folder.path.join("logs/.keep")).map_err(|source| FolderError::Io {
-            path: folder.path.clone(),
-            source,
-        })?;
+        fs::remove_file(folder.path.join("logs/.keep"))
+            .map_err(|source| FolderError::Io { path: folder.path.clone(), source })?;
         Ok(folder)
     }
 
@@ -101,10 +93,7 @@ impl RunFolder {
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         let path = self.path.join(name);
         let fresh = path.with_extension("new");
-        let io = |source| FolderError::Io {
-            path: path.clone(),
-            source,
-        };
+        let io = |source| FolderError::Io { path: path.clone(), source };
         fs::create_dir_all(path.parent().unwrap_or(&self.path)).map_err(io)?;
         fs::write(&fresh, bytes).map_err(io)?;
         fs::rename(&fresh, &path).map_err(io)
@@ -128,10 +117,7 @@ mod tests {
     fn a_folder_with_results_is_not_taken_over() {
         let dir = tempfile::tempdir().expect("a directory");
         fs::write(dir.path().join(RESULT), "{}").expect("written");
-        assert!(matches!(
-            RunFolder::create(dir.path().to_owned()),
-            Err(FolderError::Taken { .. })
-        ));
+        assert!(matches!(RunFolder::create(dir.path().to_owned()), Err(FolderError::Taken { .. })));
     }
 
     #[test]
@@ -139,9 +125,6 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("file");
         fs::write(&file, "").expect("written");
-        assert!(matches!(
-            RunFolder::create(file.join("run")),
-            Err(FolderError::Io { .. })
-        ));
+        assert!(matches!(RunFolder::create(file.join("run")), Err(FolderError::Io { .. })));
     }
 }

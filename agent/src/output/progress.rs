@@ -22,9 +22,7 @@ impl Progress {
     /// Progress for wherever stderr goes.
     pub fn new() -> Self {
         if !std::io::stderr().is_terminal() {
-            return Self {
-                form: Form::Lines { last: None },
-            };
+            return Self { form: Form::Lines { last: None } };
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{msg:>10} {wide_bar} {pos}/{len} rounds {elapsed}")
@@ -83,15 +81,9 @@ fn line(status: &RunStatus) -> String {
         .take(WAITERS_SHOWN)
         .map(|(node, what)| format!("{node} ({what})"))
         .collect();
-    let tail = if waiting.is_empty() {
-        String::new()
-    } else {
-        format!(", waiting for {}", waiting.join(", "))
-    };
-    format!(
-        "{}: {}/{} rounds{tail}",
-        status.phase, status.rounds_done, status.rounds_total
-    )
+    let tail =
+        if waiting.is_empty() { String::new() } else { format!(", waiting for {}", waiting.join(", ")) };
+    format!("{}: {}/{} rounds{tail}", status.phase, status.rounds_done, status.rounds_total)
 }
 
 /// Time between two lines where there is no terminal.

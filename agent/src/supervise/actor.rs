@@ -25,11 +25,7 @@ use crate::build_id::build_hash;
 #[derive(Debug)]
 pub(super) enum Order {
     /// Send a message about a task and hand out the answer.
-    Ask {
-        task: TaskId,
-        message: Box<ToWorker>,
-        waiting: Waiting,
-    },
+    Ask { task: TaskId, message: Box<ToWorker>, waiting: Waiting },
     /// Drop a task.
     Abort { task: TaskId },
 }
@@ -52,12 +48,8 @@ pub(super) async fn live(
     ready: oneshot::Sender<Vec<Capability>>,
     shared: Arc<Shared>,
 ) {
-    let mut actor = Actor {
-        waiting: HashMap::new(),
-        outgoing: None,
-        ready: Some(ready),
-        beat: Beat::default(),
-    };
+    let mut actor =
+        Actor { waiting: HashMap::new(), outgoing: None, ready: Some(ready), beat: Beat::default() };
     let ending = actor.serve(&mut link, &mut orders, &shared).await;
     warn_unless_wanted(&ending);
     // Set before anything that waits is dropped: those who wait read it then.
@@ -131,12 +123,7 @@ impl Actor {
             }
         };
         let detail = format!("{} {}", shared.label(), why.what);
-        Ending {
-            kind: why.kind,
-            detail,
-            remedy: why.remedy,
-            at: clock::now(),
-        }
+        Ending { kind: why.kind, detail, remedy: why.remedy, at: clock::now() }
     }
 
     fn on_event(&mut self, event: Option<LinkEvent>, ticks: &mut Interval, shared: &Shared) -> Option<Why> {
@@ -168,11 +155,7 @@ impl Actor {
                 Waiting::Connect(reply) => Handed::over(reply, Ok(outcome)),
                 Waiting::Prepare(_) | Waiting::Run(_) => Handed::Mismatch,
             }),
-            FromWorker::Finished {
-                task,
-                outcome,
-                evidence,
-            } => self.answer(task, |waiting| match waiting {
+            FromWorker::Finished { task, outcome, evidence } => self.answer(task, |waiting| match waiting {
                 Waiting::Run(reply) => Handed::over(reply, Ok((outcome, evidence))),
                 Waiting::Prepare(_) | Waiting::Connect(_) => Handed::Mismatch,
             }),
@@ -214,11 +197,7 @@ impl Actor {
     fn on_order(&mut self, order: Option<Order>) -> Option<Why> {
         match order {
             None => return Some(Why::stopped("was stopped because nobody uses it")),
-            Some(Order::Ask {
-                task,
-                message,
-                waiting,
-            }) => match self.waiting.entry(task) {
+            Some(Order::Ask { task, message, waiting }) => match self.waiting.entry(task) {
                 Entry::Vacant(entry) => {
                     entry.insert(waiting);
                     self.outgoing = Some(*message);
@@ -265,29 +244,17 @@ impl Waiting {
 
 impl Why {
     fn crashed(what: String) -> Self {
-        Self {
-            kind: FailureKind::Crash,
-            what,
-            remedy: None,
-        }
+        Self { kind: FailureKind::Crash, what, remedy: None }
     }
 
     fn stopped(what: &str) -> Self {
-        Self {
-            kind: FailureKind::Cancelled,
-            what: what.to_owned(),
-            remedy: None,
-        }
+        Self { kind: FailureKind::Cancelled, what: what.to_owned(), remedy: None }
     }
 
     fn hung() -> Self {
         let silence = PING_EVERY.as_secs() * u64::from(MAX_UNANSWERED);
         let what = format!("did not answer for {silence}s, killed");
-        Self {
-            kind: FailureKind::Timeout,
-            what,
-            remedy: None,
-        }
+        Self { kind: FailureKind::Timeout, what, remedy: None }
     }
 
     fn not_ready() -> Self {
@@ -295,21 +262,13 @@ impl Why {
         let remedy = Some(
             "try the worker program by hand: with `probe` it prints its capabilities and ends".to_owned(),
         );
-        Self {
-            kind: FailureKind::Timeout,
-            what,
-            remedy,
-        }
+        Self { kind: FailureKind::Timeout, what, remedy }
     }
 
     fn other_build(theirs: BuildHash) -> Self {
         let what = format!("is of build {theirs}, this agent of build {}", build_hash());
         let remedy = Some("replace the worker program by the one that came with this agent".to_owned());
-        Self {
-            kind: FailureKind::Crash,
-            what,
-            remedy,
-        }
+        Self { kind: FailureKind::Crash, what, remedy }
     }
 
     fn out_of_turn() -> Self {
@@ -380,10 +339,7 @@ mod tests {
         beat.pong(9);
         assert_eq!(beat.tick(), None, "an answer to a ping that was not sent is none");
         beat.pong(3);
-        assert_eq!(
-            (beat.tick(), beat.tick(), beat.tick()),
-            (Some(6), Some(7), Some(8))
-        );
+        assert_eq!((beat.tick(), beat.tick(), beat.tick()), (Some(6), Some(7), Some(8)));
         assert_eq!(beat.tick(), None);
     }
 }

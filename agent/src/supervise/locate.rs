@@ -64,12 +64,7 @@ impl Places {
     /// # Errors
     /// The kernel's refusal to name this process's executable.
     pub fn of_this_process(flag: Option<PathBuf>, state: Option<PathBuf>) -> io::Result<Self> {
-        Ok(Self {
-            flag,
-            agent: std::env::current_exe()?,
-            state,
-            own: cfg!(feature = "worker"),
-        })
+        Ok(Self { flag, agent: std::env::current_exe()?, state, own: cfg!(feature = "worker") })
     }
 }
 
@@ -84,11 +79,7 @@ impl WorkerProgram {
             Source::Own => format!("the agent's own subcommand, because no {FILE_NAME} lies beside it"),
         };
         for passed in &self.passed_over {
-            sentence.push_str(&format!(
-                "; passed over {}: {}",
-                passed.path.display(),
-                passed.reason
-            ));
+            sentence.push_str(&format!("; passed over {}: {}", passed.path.display(), passed.reason));
         }
         sentence
     }
@@ -130,18 +121,11 @@ pub fn locate(places: &Places) -> Result<WorkerProgram, LocateError> {
     if let Some(path) = &places.flag {
         return match executable(path) {
             Ok(()) => Ok(found(path.clone(), Source::Flag, Vec::new())),
-            Err(reason) => Err(LocateError::Named {
-                path: path.clone(),
-                reason,
-            }),
+            Err(reason) => Err(LocateError::Named { path: path.clone(), reason }),
         };
     }
     let mut passed_over = Vec::new();
-    let beside = places
-        .agent
-        .parent()
-        .unwrap_or_else(|| Path::new("/"))
-        .to_path_buf();
+    let beside = places.agent.parent().unwrap_or_else(|| Path::new("/")).to_path_buf();
     let path = beside.join(FILE_NAME);
     if path.symlink_metadata().is_ok() {
         match executable(&path) {
@@ -163,12 +147,7 @@ pub fn locate(places: &Places) -> Result<WorkerProgram, LocateError> {
 }
 
 fn found(path: PathBuf, source: Source, passed_over: Vec<PassedOver>) -> WorkerProgram {
-    WorkerProgram {
-        path,
-        leading: Vec::new(),
-        source,
-        passed_over,
-    }
+    WorkerProgram { path, leading: Vec::new(), source, passed_over }
 }
 
 fn executable(path: &Path) -> Result<(), String> {
@@ -190,11 +169,7 @@ fn in_state(folder: &Path, passed_over: &mut Vec<PassedOver>) -> Option<PathBuf>
         let Some(hash) = name.to_str().and_then(|name| name.strip_prefix(STATE_PREFIX)) else {
             continue;
         };
-        match entry
-            .metadata()
-            .map_err(|e| e.to_string())
-            .and_then(|metadata| private(&metadata))
-        {
+        match entry.metadata().map_err(|e| e.to_string()).and_then(|metadata| private(&metadata)) {
             Ok(modified) => candidates.push((modified, path, hash.to_owned())),
             Err(reason) => passed_over.push(PassedOver { path, reason }),
         }
@@ -203,14 +178,10 @@ fn in_state(folder: &Path, passed_over: &mut Vec<PassedOver>) -> Option<PathBuf>
     while let Some((_, path, hash)) = candidates.pop() {
         match sha256(&path) {
             Ok(actual) if actual == hash => return Some(path),
-            Ok(actual) => passed_over.push(PassedOver {
-                path,
-                reason: format!("its contents have the hash {actual}"),
-            }),
-            Err(e) => passed_over.push(PassedOver {
-                path,
-                reason: e.to_string(),
-            }),
+            Ok(actual) => {
+                passed_over.push(PassedOver { path, reason: format!("its contents have the hash {actual}") })
+            }
+            Err(e) => passed_over.push(PassedOver { path, reason: e.to_string() }),
         }
     }
     None
@@ -244,9 +215,7 @@ fn sha256(path: &Path) -> io::Result<String> {
 }
 
 fn passed_text(passed_over: &[PassedOver]) -> String {
-    let each = passed_over
-        .iter()
-        .map(|passed| format!(" ({}: {})", passed.path.display(), passed.reason));
+    let each = passed_over.iter().map(|passed| format!(" ({}: {})", passed.path.display(), passed.reason));
     each.collect()
 }
 
@@ -302,26 +271,14 @@ mod tests {
         let tree = Tree::new();
         let mut places = tree.places();
         let own = locate(&places).unwrap();
-        assert_eq!(
-            (own.source, own.leading),
-            (Source::Own, vec![OsString::from("worker")])
-        );
+        assert_eq!((own.source, own.leading), (Source::Own, vec![OsString::from("worker")]));
         let state = tree.file(&format!("state/bin/worker-{ABC}"), "abc", 0o700);
-        assert_eq!(
-            locate(&places).map(|p| (p.source, p.path)),
-            Ok((Source::State, state))
-        );
+        assert_eq!(locate(&places).map(|p| (p.source, p.path)), Ok((Source::State, state)));
         let beside = tree.file("opt/railmesh-worker", "x", 0o755);
-        assert_eq!(
-            locate(&places).map(|p| (p.source, p.path)),
-            Ok((Source::Beside, beside))
-        );
+        assert_eq!(locate(&places).map(|p| (p.source, p.path)), Ok((Source::Beside, beside)));
         let flag = tree.file("elsewhere", "x", 0o755);
         places.flag = Some(flag.clone());
-        assert_eq!(
-            locate(&places).map(|p| (p.source, p.path)),
-            Ok((Source::Flag, flag))
-        );
+        assert_eq!(locate(&places).map(|p| (p.source, p.path)), Ok((Source::Flag, flag)));
     }
 
     #[test]
@@ -329,10 +286,7 @@ mod tests {
         let tree = Tree::new();
         tree.file("opt/railmesh-worker", "x", 0o755);
         for path in [tree.file("plain", "x", 0o644), tree.0.path().join("absent")] {
-            let places = Places {
-                flag: Some(path),
-                ..tree.places()
-            };
+            let places = Places { flag: Some(path), ..tree.places() };
             assert!(matches!(locate(&places), Err(LocateError::Named { .. })));
         }
     }
@@ -353,16 +307,7 @@ mod tests {
     fn without_any_program_the_error_says_where_to_put_one() {
         let tree = Tree::new();
         tree.file("opt/railmesh-worker", "x", 0o644);
-        let error = locate(&Places {
-            own: false,
-            state: None,
-            ..tree.places()
-        })
-        .unwrap_err()
-        .to_string();
-        assert!(
-            error.contains("not executable") && error.contains("--worker PATH"),
-            "{error}"
-        );
+        let error = locate(&Places { own: false, state: None, ..tree.places() }).unwrap_err().to_string();
+        assert!(error.contains("not executable") && error.contains("--worker PATH"), "{error}");
     }
 }

@@ -15,11 +15,7 @@ use crate::cpus::CpuSet;
 ///
 /// `None` on machines of [`FEW_CPUS`] or fewer, where the agent shares with its workers.
 pub fn agent_core(allowed: &CpuSet) -> Option<u32> {
-    if allowed.len() > FEW_CPUS {
-        allowed.lowest()
-    } else {
-        None
-    }
+    if allowed.len() > FEW_CPUS { allowed.lowest() } else { None }
 }
 
 /// Where the workers of one rail run.
@@ -72,10 +68,7 @@ pub fn worker_specs(
     for endpoint in rails {
         let near = endpoint.numa.and_then(|node| numa_cpus(root, node));
         let Placement { cpus, note } = placement(allowed, near.as_ref(), agent_core);
-        specs.push(WorkerSpec {
-            rail: endpoint.rail,
-            cpus: (!cpus.is_empty()).then_some(cpus),
-        });
+        specs.push(WorkerSpec { rail: endpoint.rail, cpus: (!cpus.is_empty()).then_some(cpus) });
         // A note on the whole node is the same for every rail.
         notes.extend(note.filter(|note| !notes.contains(note)));
     }
@@ -123,12 +116,7 @@ mod tests {
         assert_eq!(agent_core(&allowed), None);
         let shared = placement(&allowed, Some(&cpus("0-3")), None);
         assert_eq!(shared.cpus, cpus("2-3"));
-        assert!(
-            shared
-                .note
-                .unwrap()
-                .starts_with("4 processors: the agent shares them")
-        );
+        assert!(shared.note.unwrap().starts_with("4 processors: the agent shares them"));
         assert_eq!(agent_core(&cpus("2-6")), Some(2));
     }
 
@@ -163,20 +151,11 @@ mod tests {
         let rails = [rail(0, Some(1)), rail(1, Some(2)), rail(2, None)];
         let placed = |allowed: &str, core| {
             let (specs, notes) = worker_specs(&rails, &cpus(allowed), core, root.path());
-            let lists: Vec<_> = specs
-                .iter()
-                .map(|s| s.cpus.as_ref().map(ToString::to_string))
-                .collect();
+            let lists: Vec<_> = specs.iter().map(|s| s.cpus.as_ref().map(ToString::to_string)).collect();
             (lists, notes.len())
         };
         let list = |list: &str| Some(list.to_owned());
-        assert_eq!(
-            placed("0-15", Some(0)),
-            (vec![list("8-15"), list("1-15"), list("1-15")], 0)
-        );
-        assert_eq!(
-            placed("7-8", None),
-            (vec![list("8"), list("7-8"), list("7-8")], 1)
-        );
+        assert_eq!(placed("0-15", Some(0)), (vec![list("8-15"), list("1-15"), list("1-15")], 0));
+        assert_eq!(placed("7-8", None), (vec![list("8"), list("7-8"), list("7-8")], 1));
     }
 }

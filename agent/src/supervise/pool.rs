@@ -42,18 +42,8 @@ struct SlotState {
 impl Pool {
     /// A pool without workers yet. It owns those that it will start.
     pub fn new(factory: Arc<dyn WorkerFactory>, specs: Vec<WorkerSpec>) -> Self {
-        let slots = specs
-            .into_iter()
-            .map(|spec| Slot {
-                spec,
-                state: Mutex::default(),
-            })
-            .collect();
-        Self {
-            factory,
-            slots,
-            closed: watch::Sender::new(false),
-        }
+        let slots = specs.into_iter().map(|spec| Slot { spec, state: Mutex::default() }).collect();
+        Self { factory, slots, closed: watch::Sender::new(false) }
     }
 
     /// The living worker of a rail: the one that is there, or a new one, after a pause if others died lately.
@@ -65,10 +55,7 @@ impl Pool {
     /// again, or the pool was shut down.
     pub async fn worker(&self, rail: RailId) -> Result<Worker, Failure> {
         let Some(slot) = self.slots.iter().find(|slot| slot.spec.rail == rail) else {
-            return Err(refusal(
-                FailureKind::Unsupported,
-                format!("this node has no rail {rail}"),
-            ));
+            return Err(refusal(FailureKind::Unsupported, format!("this node has no rail {rail}")));
         };
         let mut closed = self.closed.subscribe();
         tokio::select! {
@@ -159,30 +146,19 @@ impl Slot {
             "see the worker's lines in this node's log; it is tried again in {}s",
             wait.as_secs() + 1
         );
-        Failure {
-            remedy: Some(remedy),
-            ..refusal(FailureKind::Unsupported, detail)
-        }
+        Failure { remedy: Some(remedy), ..refusal(FailureKind::Unsupported, detail) }
     }
 }
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rails: Vec<RailId> = self.slots.iter().map(|slot| slot.spec.rail).collect();
-        f.debug_struct("Pool")
-            .field("factory", &self.factory)
-            .field("rails", &rails)
-            .finish_non_exhaustive()
+        f.debug_struct("Pool").field("factory", &self.factory).field("rails", &rails).finish_non_exhaustive()
     }
 }
 
 fn refusal(kind: FailureKind, detail: String) -> Failure {
-    Failure {
-        kind,
-        phase: Phase::Prepare,
-        detail,
-        remedy: None,
-    }
+    Failure { kind, phase: Phase::Prepare, detail, remedy: None }
 }
 
 /// How long the kernel may take to end a killed process.

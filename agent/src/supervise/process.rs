@@ -38,18 +38,10 @@ impl WorkerFactory for ProcessFactory {
         let (to, inbox) = mpsc::channel(TO_WORKER_DEPTH);
         let (events, from) = mpsc::channel(EVENTS_DEPTH);
         let switch = Switch::default();
-        let process = Process {
-            rail: spec.rail,
-            events,
-            switch: switch.clone(),
-            spawner: self.spawner.clone(),
-        };
+        let process =
+            Process { rail: spec.rail, events, switch: switch.clone(), spawner: self.spawner.clone() };
         tokio::spawn(process.live(self.command(spec), inbox));
-        Link {
-            to,
-            events: from,
-            kill: Kill::new(move || switch.kill()),
-        }
+        Link { to, events: from, kill: Kill::new(move || switch.kill()) }
     }
 }
 
@@ -62,10 +54,7 @@ impl ProcessFactory {
         if let Some(cpus) = &spec.cpus {
             command.arg("--cpus").arg(cpus.to_string());
         }
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 }
@@ -128,12 +117,7 @@ impl Process {
     /// Carries messages until the process is reaped, and says how it ended.
     async fn attend(&self, mut spawned: Spawned, inbox: mpsc::Receiver<ToWorker>) -> String {
         self.switch.started(spawned.group.clone());
-        let _ = self
-            .events
-            .send(LinkEvent::Started {
-                pid: Some(spawned.pid),
-            })
-            .await;
+        let _ = self.events.send(LinkEvent::Started { pid: Some(spawned.pid) }).await;
         let words = LastWords::default();
         let (mut reading, complaining) = match self.carry(&mut spawned, inbox, words.clone()) {
             Ok(tasks) => tasks,

@@ -44,9 +44,7 @@ impl Restarts {
             return Restart::Now;
         };
         if self.deaths.len() >= MAX_DEATHS {
-            return Restart::GivenUp {
-                until: first.after(MEMORY),
-            };
+            return Restart::GivenUp { until: first.after(MEMORY) };
         }
         let doublings = u32::try_from(self.deaths.len() - 1).expect("there are at most MAX_DEATHS");
         let at = last.after(FIRST_PAUSE * 2_u32.pow(doublings));

@@ -98,10 +98,7 @@ impl Spawner {
     pub async fn spawn(&self, command: Command) -> io::Result<Spawned> {
         let (reply, answer) = oneshot::channel();
         let gone = || io::Error::other("the thread that starts processes is gone");
-        self.requests
-            .send(Request { command, reply })
-            .await
-            .map_err(|_| gone())?;
+        self.requests.send(Request { command, reply }).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 }
@@ -149,30 +146,17 @@ fn spawn(mut command: Command) -> io::Result<Spawned> {
         let (group, child) = (group.clone(), Arc::clone(&child));
         move || {
             // Nobody listens if the requester is gone; the child is reaped all the same.
-            let _ = report.send(reap(
-                &group,
-                &mut child.lock().unwrap_or_else(PoisonError::into_inner),
-            ));
+            let _ = report.send(reap(&group, &mut child.lock().unwrap_or_else(PoisonError::into_inner)));
         }
     };
-    if let Err(e) = thread::Builder::new()
-        .name(format!("reap {pid}"))
-        .stack_size(REAPER_STACK)
-        .spawn(reaper)
+    if let Err(e) = thread::Builder::new().name(format!("reap {pid}")).stack_size(REAPER_STACK).spawn(reaper)
     {
         // The child could not be watched, so it must not live.
         group.kill();
         reap(&group, &mut child.lock().unwrap_or_else(PoisonError::into_inner));
         return Err(e);
     }
-    Ok(Spawned {
-        pid,
-        stdin,
-        stdout,
-        stderr,
-        group,
-        exit,
-    })
+    Ok(Spawned { pid, stdin, stdout, stderr, group, exit })
 }
 
 /// Waits until the child is a zombie, kills what is left of its group while the number is still taken, then reaps it.
@@ -213,10 +197,7 @@ mod tests {
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
-        command
-            .args(["-c", script])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
         command
     }
 
@@ -229,11 +210,7 @@ mod tests {
             assert!(!Path::new(&format!("/proc/{}", spawned.pid)).exists(), "{script}");
         }
         assert_eq!(
-            spawner
-                .spawn(Command::new("/no/such/program"))
-                .await
-                .map(|s| s.pid)
-                .map_err(|e| e.kind()),
+            spawner.spawn(Command::new("/no/such/program")).await.map(|s| s.pid).map_err(|e| e.kind()),
             Err(io::ErrorKind::NotFound)
         );
     }
@@ -247,10 +224,7 @@ mod tests {
         let mut stdout = tokio::process::ChildStdout::from_std(spawned.stdout.unwrap()).unwrap();
         let mut rest = Vec::new();
         let ended = stdout.read_to_end(&mut rest);
-        assert!(
-            tokio::time::timeout(Duration::from_secs(5), ended).await.is_ok(),
-            "the sleeper lives"
-        );
+        assert!(tokio::time::timeout(Duration::from_secs(5), ended).await.is_ok(), "the sleeper lives");
     }
 
     #[tokio::test]

@@ -135,13 +135,7 @@ mod tests {
     fn a_line_without_end_takes_no_more_than_its_limit() {
         let long = "x".repeat(MAX_LINE);
         let lines = cut(&[&long, &long, "y\nshort\n"]);
-        assert_eq!(
-            lines,
-            [
-                format!("{long}... ({} bytes left out)", MAX_LINE + 1),
-                "short".to_owned()
-            ]
-        );
+        assert_eq!(lines, [format!("{long}... ({} bytes left out)", MAX_LINE + 1), "short".to_owned()]);
     }
 
     #[tokio::test]
@@ -150,9 +144,6 @@ mod tests {
         let log = b" INFO ready\nthread 'main' panicked at x.rs\n INFO bye\n";
         forward(RailId(1), &log[..], words.clone()).await;
         assert_eq!(words.get().as_deref(), Some("thread 'main' panicked at x.rs"));
-        assert_eq!(
-            level(" INFO railmesh::worker: ready"),
-            Level::Info("railmesh::worker: ready")
-        );
+        assert_eq!(level(" INFO railmesh::worker: ready"), Level::Info("railmesh::worker: ready"));
     }
 }

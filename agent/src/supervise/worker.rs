@@ -70,18 +70,9 @@ impl Worker {
             stop: Notify::new(),
             gone: watch::Sender::new(false),
         });
-        tokio::spawn(actor::live(
-            factory.start(spec),
-            inbox,
-            ready,
-            Arc::clone(&shared),
-        ));
+        tokio::spawn(actor::live(factory.start(spec), inbox, ready, Arc::clone(&shared)));
         match capabilities.await {
-            Ok(capabilities) => Ok(Self {
-                orders,
-                shared,
-                capabilities: capabilities.into(),
-            }),
+            Ok(capabilities) => Ok(Self { orders, shared, capabilities: capabilities.into() }),
             Err(_) => Err(shared.failure(Phase::Prepare)),
         }
     }
@@ -107,8 +98,7 @@ impl Worker {
     /// The backend's [`Failure`], or how the worker ended.
     pub async fn prepare(&self, task: CellTask) -> Result<Option<EndpointInfo>, Failure> {
         let id = task.id;
-        self.ask(id, ToWorker::Prepare(task), Waiting::Prepare, Phase::Prepare)
-            .await?
+        self.ask(id, ToWorker::Prepare(task), Waiting::Prepare, Phase::Prepare).await?
     }
 
     /// Takes a prepared end on to armed: a source needs its peer's listener, a destination none.
@@ -116,13 +106,7 @@ impl Worker {
     /// # Errors
     /// The backend's [`Failure`], or how the worker ended.
     pub async fn connect(&self, task: TaskId, peer: Option<EndpointInfo>) -> Result<(), Failure> {
-        self.ask(
-            task,
-            ToWorker::Connect { task, peer },
-            Waiting::Connect,
-            Phase::Connect,
-        )
-        .await?
+        self.ask(task, ToWorker::Connect { task, peer }, Waiting::Connect, Phase::Connect).await?
     }
 
     /// Runs an armed end from `at` on, on this node's clock, and returns what came out and what the end knows of its
@@ -166,11 +150,7 @@ impl Worker {
         phase: Phase,
     ) -> Result<T, Failure> {
         let (reply, answer) = oneshot::channel();
-        let order = Order::Ask {
-            task,
-            message: Box::new(message),
-            waiting: waiting(reply),
-        };
+        let order = Order::Ask { task, message: Box::new(message), waiting: waiting(reply) };
         if self.orders.send(order).await.is_err() {
             return Err(self.shared.failure(phase));
         }

@@ -7,11 +7,7 @@ use crate::cpus::CpuSet;
 
 /// What the worker was started with.
 #[derive(Clone, Debug, Parser)]
-#[command(
-    name = "railmesh-worker",
-    version,
-    about = "Measures for its agent; started by it, not by hand"
-)]
+#[command(name = "railmesh-worker", version, about = "Measures for its agent; started by it, not by hand")]
 pub(super) struct Args {
     /// What to do.
     #[arg(value_enum, default_value_t = Mode::Serve)]

@@ -35,19 +35,13 @@ impl WorkerFactory for InProcessFactory {
         let life = Arc::new(Life::default());
         let registry = Arc::clone(&self.registry);
         tokio::spawn(serve(registry, inbox, events, Arc::clone(&life)));
-        Link {
-            to,
-            events: from,
-            kill: Kill::new(move || life.end()),
-        }
+        Link { to, events: from, kill: Kill::new(move || life.end()) }
     }
 }
 
 impl fmt::Debug for InProcessFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InProcessFactory")
-            .field("capabilities", &self.registry.capabilities())
-            .finish()
+        f.debug_struct("InProcessFactory").field("capabilities", &self.registry.capabilities()).finish()
     }
 }
 
@@ -72,15 +66,10 @@ async fn serve(
     events: mpsc::Sender<LinkEvent>,
     life: Arc<Life>,
 ) {
-    let outbox = Arc::new(ChannelOutbox {
-        events: events.clone(),
-        life: Arc::clone(&life),
-    });
+    let outbox = Arc::new(ChannelOutbox { events: events.clone(), life: Arc::clone(&life) });
     // Sending fails only when the link is gone, which ends the loop.
     let _ = events.send(LinkEvent::Started { pid: None }).await;
-    let _ = events
-        .send(LinkEvent::Message(Box::new(ready(registry.as_ref()))))
-        .await;
+    let _ = events.send(LinkEvent::Message(Box::new(ready(registry.as_ref())))).await;
     let tasks = Tasks::new(registry, outbox);
     let how = loop {
         let message = tokio::select! {

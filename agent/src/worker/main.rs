@@ -46,10 +46,7 @@ pub fn main_from_args(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let output = match take_stdout() {
         Ok(output) => output,
         Err(e) => {
-            return fail(
-                EXIT_SETUP,
-                format_args!("cannot keep standard output for messages: {e}"),
-            );
+            return fail(EXIT_SETUP, format_args!("cannot keep standard output for messages: {e}"));
         }
     };
     log_to_stderr(args.log);
@@ -70,9 +67,7 @@ fn take_stdout() -> io::Result<File> {
 
 /// Lines that the agent passes on: it adds the time, and reads the level that comes first.
 fn log_to_stderr(level: LevelFilter) {
-    let log = tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(io::stderr);
+    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr);
     log.without_time().with_ansi(false).init();
 }
 

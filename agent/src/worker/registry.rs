@@ -28,10 +28,7 @@ impl Registry for Backends {
         let backend = self.of(task.case.kind);
         match backend.capability() {
             Capability { absent: None, .. } => Ok(Arc::clone(backend)),
-            Capability {
-                absent: Some(why),
-                name,
-            } => Err(Failure {
+            Capability { absent: Some(why), name } => Err(Failure {
                 kind: FailureKind::Unsupported,
                 phase: Phase::Prepare,
                 detail: format!("{} needs {name}, absent here: {why}", task.case.kind),

@@ -33,10 +33,7 @@ pub fn run(
                 Handled::Silently => {}
                 Handled::Answer(answer) => pipe.send(*answer),
                 Handled::Stuck(task) => {
-                    error!(
-                        "task {} was aborted and does not stop, so the whole worker ends",
-                        task.0
-                    );
+                    error!("task {} was aborted and does not stop, so the whole worker ends", task.0);
                     return ExitCode::from(EXIT_STUCK);
                 }
             },
@@ -65,10 +62,7 @@ pub fn probe(mut output: impl Write, registry: &dyn Registry) -> ExitCode {
 
 /// The first message of a worker.
 pub(super) fn ready(registry: &dyn Registry) -> FromWorker {
-    FromWorker::Ready {
-        build: build_hash(),
-        capabilities: registry.capabilities(),
-    }
+    FromWorker::Ready { build: build_hash(), capabilities: registry.capabilities() }
 }
 
 struct PipeOutbox<W>(Mutex<W>);

@@ -82,11 +82,7 @@ impl Fault {
     pub(super) fn check(&self) -> Result<(), FabricError> {
         match *self {
             Self::SlowSend { place, share } | Self::SlowReceive { place, share } => {
-                if share > 0.0 && share <= 1.0 {
-                    Ok(())
-                } else {
-                    Err(FabricError::Share { place, share })
-                }
+                if share > 0.0 && share <= 1.0 { Ok(()) } else { Err(FabricError::Share { place, share }) }
             }
             Self::ExtraLatency { .. } | Self::Dead { .. } => Ok(()),
         }

@@ -83,11 +83,7 @@ impl Fabric {
             return Err(FabricError::LineRate(spec.line_rate));
         }
         let ports = vec![Condition::SOUND; usize::from(spec.nodes) * usize::from(spec.rails)];
-        let mut fabric = Self {
-            spec,
-            ports,
-            pairs: BTreeMap::new(),
-        };
+        let mut fabric = Self { spec, ports, pairs: BTreeMap::new() };
         for fault in fabric.spec.faults.clone() {
             fabric.apply(&fault)?;
         }
@@ -104,18 +100,10 @@ impl Fabric {
     /// # Panics
     /// If the fabric has no such rail or node; so do [`Fabric::rate`] and [`Fabric::latency_sample`].
     pub fn reachability(&self, rail: RailId, src: NodeIndex, dst: NodeIndex) -> Reachability {
-        let open = [
-            self.port(rail, src),
-            self.port(rail, dst),
-            self.pair(rail, src, dst),
-        ]
-        .iter()
-        .all(|part| part.reachability == Reachability::Open);
-        if open {
-            Reachability::Open
-        } else {
-            Reachability::Cut
-        }
+        let open = [self.port(rail, src), self.port(rail, dst), self.pair(rail, src, dst)]
+            .iter()
+            .all(|part| part.reachability == Reachability::Open);
+        if open { Reachability::Open } else { Reachability::Cut }
     }
 
     /// The payload rate of one cell; zero where nothing passes. Cells that share a port share its rate equally.
@@ -144,11 +132,7 @@ impl Fabric {
             + self.port(rail, src).extra_latency
             + self.port(rail, dst).extra_latency
             + self.pair(rail, src, dst).extra_latency;
-        fixed
-            + self
-                .spec
-                .base_latency
-                .mul_f64(self.spec.jitter * rng.exponential())
+        fixed + self.spec.base_latency.mul_f64(self.spec.jitter * rng.exponential())
     }
 
     /// A generator for one use, such as the samples of one cell: a function of the seed, the pair and `purpose`.
@@ -161,9 +145,7 @@ impl Fabric {
     }
 
     fn port(&self, rail: RailId, node: NodeIndex) -> &Condition {
-        let index = self
-            .port_index(rail, node)
-            .expect("a rail and a node of this fabric");
+        let index = self.port_index(rail, node).expect("a rail and a node of this fabric");
         &self.ports[index]
     }
 
@@ -200,10 +182,7 @@ impl Fabric {
             Place::Pair { rail, src, dst } => {
                 self.port_index(rail, src).ok_or_else(outside)?;
                 self.port_index(rail, dst).ok_or_else(outside)?;
-                self.pairs
-                    .entry((rail, src, dst))
-                    .or_insert(Condition::SOUND)
-                    .suffer(fault);
+                self.pairs.entry((rail, src, dst)).or_insert(Condition::SOUND).suffer(fault);
             }
         }
         Ok(())
@@ -212,10 +191,7 @@ impl Fabric {
 
 impl Concurrency {
     /// Nobody else uses either port.
-    pub const ALONE: Self = Self {
-        at_source: 1,
-        at_destination: 1,
-    };
+    pub const ALONE: Self = Self { at_source: 1, at_destination: 1 };
 }
 
 /// Why a fabric cannot be built.
@@ -253,12 +229,8 @@ struct Condition {
 }
 
 impl Condition {
-    const SOUND: Self = Self {
-        send: 1.0,
-        receive: 1.0,
-        extra_latency: Duration::ZERO,
-        reachability: Reachability::Open,
-    };
+    const SOUND: Self =
+        Self { send: 1.0, receive: 1.0, extra_latency: Duration::ZERO, reachability: Reachability::Open };
 
     fn suffer(&mut self, fault: &Fault) {
         match *fault {

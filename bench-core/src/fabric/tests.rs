@@ -26,17 +26,7 @@ const R1: RailId = RailId(1);
 fn a_sound_pair_gets_the_line_rate_and_sharers_split_the_fuller_port() {
     let fabric = fabric(vec![]);
     let rate = |at_source, at_destination| {
-        fabric
-            .rate(
-                R0,
-                N[0],
-                N[1],
-                Concurrency {
-                    at_source,
-                    at_destination,
-                },
-            )
-            .gbps()
+        fabric.rate(R0, N[0], N[1], Concurrency { at_source, at_destination }).gbps()
     };
     assert_eq!(rate(1, 1), 400.0);
     assert_eq!(rate(2, 1), 200.0);
@@ -79,24 +69,16 @@ fn a_fault_reaches_exactly_its_place() {
 
 #[test]
 fn nothing_passes_a_dead_port_and_its_node_lives_on_elsewhere() {
-    let fabric = fabric(vec![Fault::Dead {
-        place: Place::Port { node: N[1], rail: R0 },
-    }]);
+    let fabric = fabric(vec![Fault::Dead { place: Place::Port { node: N[1], rail: R0 } }]);
     assert_eq!(fabric.reachability(R0, N[0], N[1]), Reachability::Cut);
     assert_eq!(fabric.reachability(R0, N[1], N[0]), Reachability::Cut);
-    assert_eq!(
-        fabric.rate(R0, N[0], N[1], Concurrency::ALONE),
-        BitsPerSecond(0.0)
-    );
+    assert_eq!(fabric.rate(R0, N[0], N[1], Concurrency::ALONE), BitsPerSecond(0.0));
     assert_eq!(fabric.reachability(R1, N[0], N[1]), Reachability::Open);
 }
 
 #[test]
 fn extra_latency_adds_at_both_ends() {
-    let extra = |node| Fault::ExtraLatency {
-        place: Place::Node { node },
-        extra: Duration::from_micros(5),
-    };
+    let extra = |node| Fault::ExtraLatency { place: Place::Node { node }, extra: Duration::from_micros(5) };
     let fabric = fabric(vec![extra(N[0]), extra(N[1])]);
     let sample = |src, dst| fabric.latency_sample(&mut Rng::new(0), R0, src, dst);
     assert_eq!(sample(N[2], N[3]), Duration::from_micros(2));
@@ -106,14 +88,8 @@ fn extra_latency_adds_at_both_ends() {
 
 #[test]
 fn scatter_follows_the_seed_and_stays_below_its_bound() {
-    let scattered = |seed| {
-        Fabric::new(FabricSpec {
-            jitter: 0.1,
-            seed,
-            ..spec(vec![])
-        })
-        .expect("a valid spec")
-    };
+    let scattered =
+        |seed| Fabric::new(FabricSpec { jitter: 0.1, seed, ..spec(vec![]) }).expect("a valid spec");
     let rate = |fabric: &Fabric, dst| fabric.rate(R0, N[0], dst, Concurrency::ALONE).gbps();
     let (one, same, other) = (scattered(1), scattered(1), scattered(2));
     assert_eq!(rate(&one, N[1]), rate(&same, N[1]));
@@ -128,19 +104,12 @@ fn scatter_follows_the_seed_and_stays_below_its_bound() {
 fn a_fault_outside_the_fabric_or_a_share_out_of_range_is_refused() {
     let refused = |fault| Fabric::new(spec(vec![fault])).expect_err("refused");
     let (node, rail) = (NodeIndex(4), RailId(0));
-    for place in [
-        Place::Node { node },
-        Place::Port { node, rail },
-        Place::Rail { rail: RailId(2) },
-    ] {
+    for place in [Place::Node { node }, Place::Port { node, rail }, Place::Rail { rail: RailId(2) }] {
         assert_eq!(refused(Fault::Dead { place }), FabricError::Outside(place));
     }
     let place = Place::Node { node: N[0] };
     for share in [0.0, -1.0, 1.1, f64::NAN] {
-        assert!(matches!(
-            refused(Fault::SlowSend { place, share }),
-            FabricError::Share { .. }
-        ));
+        assert!(matches!(refused(Fault::SlowSend { place, share }), FabricError::Share { .. }));
     }
 }
 
@@ -149,12 +118,7 @@ fn thousands_of_nodes_answer_for_any_pair() {
     let fabric = Fabric::new(FabricSpec {
         nodes: 4_096,
         rails: 8,
-        ..spec(vec![Fault::SlowSend {
-            place: Place::Node {
-                node: NodeIndex(4_095),
-            },
-            share: 0.5,
-        }])
+        ..spec(vec![Fault::SlowSend { place: Place::Node { node: NodeIndex(4_095) }, share: 0.5 }])
     })
     .expect("a valid spec");
     let rate = fabric.rate(RailId(7), NodeIndex(4_095), NodeIndex(0), Concurrency::ALONE);

@@ -21,20 +21,11 @@ impl NodeId {
     /// [`NodeIdError`] if the name is empty, too long or has a character that no host name or address has.
     pub fn new(name: &str) -> Result<Self, NodeIdError> {
         if name.is_empty() || name.len() > MAX_NAME_BYTES {
-            return Err(NodeIdError::Length {
-                name: name.chars().take(80).collect(),
-                bytes: name.len(),
-            });
+            return Err(NodeIdError::Length { name: name.chars().take(80).collect(), bytes: name.len() });
         }
-        match name
-            .chars()
-            .find(|c| !(c.is_ascii_alphanumeric() || "._:-".contains(*c)))
-        {
+        match name.chars().find(|c| !(c.is_ascii_alphanumeric() || "._:-".contains(*c))) {
             None => Ok(Self(name.into())),
-            Some(character) => Err(NodeIdError::Character {
-                name: name.to_owned(),
-                character,
-            }),
+            Some(character) => Err(NodeIdError::Character { name: name.to_owned(), character }),
         }
     }
 
@@ -111,17 +102,8 @@ mod tests {
         for good in ["gpu-001", "10.0.0.7", "fd00::1", "Node_3.rack2"] {
             assert_eq!(NodeId::new(good).map(|n| n.to_string()), Ok(good.to_owned()));
         }
-        assert!(matches!(
-            NodeId::new(""),
-            Err(NodeIdError::Length { bytes: 0, .. })
-        ));
-        assert!(matches!(
-            NodeId::new("a b"),
-            Err(NodeIdError::Character { character: ' ', .. })
-        ));
-        assert!(matches!(
-            NodeId::new(&"x".repeat(64)),
-            Err(NodeIdError::Length { bytes: 64, .. })
-        ));
+        assert!(matches!(NodeId::new(""), Err(NodeIdError::Length { bytes: 0, .. })));
+        assert!(matches!(NodeId::new("a b"), Err(NodeIdError::Character { character: ' ', .. })));
+        assert!(matches!(NodeId::new(&"x".repeat(64)), Err(NodeIdError::Length { bytes: 64, .. })));
     }
 }

@@ -83,10 +83,7 @@ pub struct HexError {
 }
 
 fn parse_hex(text: &str, bytes: &mut [u8]) -> Result<(), HexError> {
-    let error = || HexError {
-        text: text.chars().take(80).collect(),
-        digits: bytes.len() * 2,
-    };
+    let error = || HexError { text: text.chars().take(80).collect(), digits: bytes.len() * 2 };
     if text.len() != bytes.len() * 2 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Err(error());
     }

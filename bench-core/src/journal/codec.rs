@@ -91,19 +91,13 @@ fn record(bytes: &[u8], offset: usize) -> Result<(Observation, usize), Fault> {
     let (body, end) = checked_body(bytes, offset)?;
     match postcard::take_from_bytes::<Observation>(body) {
         Ok((observation, [])) => Ok((observation, end)),
-        Ok(_) | Err(_) => Err(Fault {
-            reason: DamageReason::Body,
-            end: Some(end),
-        }),
+        Ok(_) | Err(_) => Err(Fault { reason: DamageReason::Body, end: Some(end) }),
     }
 }
 
 fn checked_body(bytes: &[u8], offset: usize) -> Result<(&[u8], usize), Fault> {
     let rest = &bytes[offset..];
-    let unbelievable = |bytes| Fault {
-        reason: DamageReason::Length { bytes },
-        end: None,
-    };
+    let unbelievable = |bytes| Fault { reason: DamageReason::Length { bytes }, end: None };
     let Some((header, rest)) = rest.split_first_chunk::<HEADER_BYTES>() else {
         return Err(unbelievable(0));
     };
@@ -118,10 +112,7 @@ fn checked_body(bytes: &[u8], offset: usize) -> Result<(&[u8], usize), Fault> {
     if checksum(length, body) == u32::from_le_bytes([c0, c1, c2, c3]) {
         Ok((body, end))
     } else {
-        Err(Fault {
-            reason: DamageReason::Checksum,
-            end: Some(end),
-        })
+        Err(Fault { reason: DamageReason::Checksum, end: Some(end) })
     }
 }
 
@@ -138,9 +129,7 @@ fn resume(bytes: &[u8], offset: usize, fault: &Fault, budget: &mut usize) -> Opt
 
 /// Takes the cost of checking at `at` from the budget; false once it is used up.
 fn spend(bytes: &[u8], at: usize, budget: &mut usize) -> bool {
-    let length = bytes[at..]
-        .first_chunk()
-        .map_or(0, |length| u32::from_le_bytes(*length) as usize);
+    let length = bytes[at..].first_chunk().map_or(0, |length| u32::from_le_bytes(*length) as usize);
     let checked = length <= MAX_RECORD_BYTES as usize && length <= bytes.len() - at;
     *budget = budget.saturating_sub(if checked { length } else { 0 } + 1);
     *budget > 0

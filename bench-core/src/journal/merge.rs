@@ -74,9 +74,7 @@ pub enum Standing<'a> {
 
 /// The union of `observations`: any order, any repetition, the same result.
 pub fn merge<O: Borrow<Observation>>(observations: impl IntoIterator<Item = O>) -> Merged<O> {
-    let mut merged = Merged {
-        cells: BTreeMap::new(),
-    };
+    let mut merged = Merged { cells: BTreeMap::new() };
     for observation in observations {
         merged.insert(observation);
     }
@@ -85,25 +83,14 @@ pub fn merge<O: Borrow<Observation>>(observations: impl IntoIterator<Item = O>) 
 
 impl<O: Borrow<Observation>> Merged<O> {
     fn insert(&mut self, observation: O) {
-        let ObservationKey {
-            run,
-            cell,
-            epoch,
-            attempt,
-            end,
-        } = observation.borrow().key;
+        let ObservationKey { run, cell, epoch, attempt, end } = observation.borrow().key;
         let ends = self
             .cells
             .entry((run, cell))
-            .or_insert_with(|| MergedCell {
-                attempts: BTreeMap::new(),
-            })
+            .or_insert_with(|| MergedCell { attempts: BTreeMap::new() })
             .attempts
             .entry(AttemptKey { epoch, attempt })
-            .or_insert_with(|| AttemptEnds {
-                source: Vec::new(),
-                destination: Vec::new(),
-            });
+            .or_insert_with(|| AttemptEnds { source: Vec::new(), destination: Vec::new() });
         let known = match end {
             End::Source => &mut ends.source,
             End::Destination => &mut ends.destination,
@@ -124,10 +111,7 @@ impl<O: Borrow<Observation>> Merged<O> {
     /// Whether this very observation is in the union.
     pub fn holds(&self, observation: &Observation) -> bool {
         let key = observation.key;
-        let attempt = AttemptKey {
-            epoch: key.epoch,
-            attempt: key.attempt,
-        };
+        let attempt = AttemptKey { epoch: key.epoch, attempt: key.attempt };
         let known = self.cells.get(&(key.run, key.cell)).and_then(|cell| {
             let ends = cell.attempts.get(&attempt)?;
             Some(match key.end {
@@ -141,16 +125,12 @@ impl<O: Borrow<Observation>> Merged<O> {
     /// Every observation of the union, in the order of cells and attempts.
     pub fn observations(&self) -> impl Iterator<Item = &Observation> {
         let attempts = self.cells.values().flat_map(|cell| cell.attempts.values());
-        attempts
-            .flat_map(|ends| ends.source.iter().chain(&ends.destination))
-            .map(Borrow::borrow)
+        attempts.flat_map(|ends| ends.source.iter().chain(&ends.destination)).map(Borrow::borrow)
     }
 
     /// Every cell that was observed, with its run, in order.
     pub fn cells(&self) -> impl Iterator<Item = (RunId, CellId, &MergedCell<O>)> {
-        self.cells
-            .iter()
-            .map(|((run, cell), merged)| (*run, *cell, merged))
+        self.cells.iter().map(|((run, cell), merged)| (*run, *cell, merged))
     }
 }
 
@@ -163,17 +143,11 @@ impl<O: Borrow<Observation>> MergedCell<O> {
         }
         let complete = self.attempts.iter().rev().find_map(|(key, ends)| {
             let (source, destination) = (measured(&ends.source)?, measured(&ends.destination)?);
-            Some(Standing::Complete {
-                key: *key,
-                source,
-                destination,
-            })
+            Some(Standing::Complete { key: *key, source, destination })
         });
         complete.unwrap_or_else(|| {
-            let (key, ends) = self
-                .attempts
-                .last_key_value()
-                .expect("a merged cell is made by its first observation");
+            let (key, ends) =
+                self.attempts.last_key_value().expect("a merged cell is made by its first observation");
             Standing::Incomplete {
                 key: *key,
                 source: ends.source.first().map(Borrow::borrow),

@@ -39,11 +39,7 @@ fn bandwidth(bytes: u64) -> Outcome {
     Outcome::Measured(Measurement::Bandwidth(BandwidthSample {
         window: Window::new(Mono::from_nanos(bytes), Duration::from_secs(1)),
         bytes,
-        marks: vec![Mark {
-            at_ns: 5,
-            bytes: 1,
-            completions: 1,
-        }],
+        marks: vec![Mark { at_ns: 5, bytes: 1, completions: 1 }],
         check: DataCheck::Unchecked,
         retransmits: Some(3),
         cpu_ns: None,
@@ -221,13 +217,7 @@ fn one_key_with_two_contents_is_a_conflict_with_both_kept() {
     let other = observation(4, 1, 1, End::Destination, bandwidth(2));
     let merged = merge([other.clone(), one.clone(), other.clone()]);
     let cell = merged.cell(RunId([7; 16]), CellId(4)).expect("observed");
-    assert!(matches!(
-        cell.standing(),
-        Standing::Conflict {
-            end: End::Destination,
-            ..
-        }
-    ));
+    assert!(matches!(cell.standing(), Standing::Conflict { end: End::Destination, .. }));
     let kept: Vec<Observation> = cell.conflicts().flat_map(|(_, _, seen)| seen.to_vec()).collect();
     assert_eq!(kept.len(), 2);
     assert_eq!(merged, merge([one, other]));

@@ -101,26 +101,16 @@ fn measured<'a>(view: &'a RunView<'_>, cell: &Cell, concurrency: Concurrency) ->
         }
         Some(Standing::Conflict { key, end }) => {
             verdict.status = CellStatus::Invalid;
-            verdict.reason = format!(
-                "conflict: {} is on record twice with different contents",
-                view.name(cell.node(end))
-            );
+            verdict.reason =
+                format!("conflict: {} is on record twice with different contents", view.name(cell.node(end)));
             key
         }
-        Some(Standing::Complete {
-            key,
-            source,
-            destination,
-        }) => {
+        Some(Standing::Complete { key, source, destination }) => {
             (verdict.source, verdict.destination) = (Some(source), Some(destination));
             read(view, &mut verdict, source, destination);
             key
         }
-        Some(Standing::Incomplete {
-            key,
-            source,
-            destination,
-        }) => {
+        Some(Standing::Incomplete { key, source, destination }) => {
             (verdict.source, verdict.destination) = (source, destination);
             lost(view, &mut verdict);
             key
@@ -130,10 +120,7 @@ fn measured<'a>(view: &'a RunView<'_>, cell: &Cell, concurrency: Concurrency) ->
     verdict.round = verdict.source.or(verdict.destination).map(|seen| seen.round);
     if let Some(merged) = merged {
         verdict.superseded = merged.superseded(key).collect();
-        verdict.conflicts = merged
-            .conflicts()
-            .flat_map(|(_, _, seen)| seen.iter().copied())
-            .collect();
+        verdict.conflicts = merged.conflicts().flat_map(|(_, _, seen)| seen.iter().copied()).collect();
     }
     verdict
 }
@@ -163,34 +150,17 @@ fn read<'a>(
 
 fn doubt_text(doubt: &Doubt) -> String {
     match doubt {
-        Doubt::Corrupt {
-            offset,
-            expected,
-            got,
-        } => {
+        Doubt::Corrupt { offset, expected, got } => {
             format!("corrupt: byte {offset} was sent as {expected:#04x} and arrived as {got:#04x}")
         }
-        Doubt::EndsDisagree {
-            source,
-            destination,
-            unit,
-            allowed,
-        } => format!(
+        Doubt::EndsDisagree { source, destination, unit, allowed } => format!(
             "ends disagree: the source counted {source} {unit}, the destination {destination}, {allowed} may differ"
         ),
-        Doubt::NotConcurrent {
-            reason: NotCounted::ClockError,
-            clock_error_ns,
-            ..
-        } => format!(
+        Doubt::NotConcurrent { reason: NotCounted::ClockError, clock_error_ns, .. } => format!(
             "not counted as concurrent: the clock error of {} us is above 5% of the window",
             clock_error_ns / 1_000
         ),
-        Doubt::NotConcurrent {
-            reason: NotCounted::Overlap,
-            overlap,
-            ..
-        } => format!(
+        Doubt::NotConcurrent { reason: NotCounted::Overlap, overlap, .. } => format!(
             "not counted as concurrent: the round's common window covers {:.0}% of the cell's, 80% are needed",
             overlap * 100.0
         ),
@@ -208,10 +178,7 @@ fn lost(view: &RunView<'_>, verdict: &mut CellVerdict<'_>) {
         verdict.reason = format!("corrupt: {}", failure.detail);
         return;
     }
-    let said: Vec<String> = failures
-        .iter()
-        .map(|(node, failure)| said(node, failure))
-        .collect();
+    let said: Vec<String> = failures.iter().map(|(node, failure)| said(node, failure)).collect();
     let loss = view.losses.get(&verdict.cell.id).and_then(|losses| losses.last());
     if let Some(placed) = loss {
         verdict.status = match placed.loss.word {
@@ -232,11 +199,7 @@ fn lost(view: &RunView<'_>, verdict: &mut CellVerdict<'_>) {
         };
         verdict.reason = said.join("; ");
     } else if verdict.source.is_some() || verdict.destination.is_some() {
-        let silent = if verdict.source.is_some() {
-            End::Destination
-        } else {
-            End::Source
-        };
+        let silent = if verdict.source.is_some() { End::Destination } else { End::Source };
         verdict.status = CellStatus::Invalid;
         verdict.reason = format!("no observation of {}", view.name(verdict.cell.node(silent)));
     } else {
@@ -249,10 +212,7 @@ fn lost(view: &RunView<'_>, verdict: &mut CellVerdict<'_>) {
 
 /// What the ends say of their failure, the one that says most about the cause first.
 fn failures<'a>(view: &RunView<'_>, verdict: &CellVerdict<'a>) -> Vec<(String, &'a Failure)> {
-    let ends = [
-        (End::Source, verdict.source),
-        (End::Destination, verdict.destination),
-    ];
+    let ends = [(End::Source, verdict.source), (End::Destination, verdict.destination)];
     let mut failures: Vec<(String, &Failure)> = ends
         .into_iter()
         .filter_map(|(end, seen)| match &seen?.outcome {
@@ -281,12 +241,10 @@ pub(super) fn said(node: &str, failure: &Failure) -> String {
 
 fn never_begun(view: &RunView<'_>, cell: &Cell) -> String {
     let absent =
-        [cell.src, cell.dst]
-            .into_iter()
-            .find_map(|node| match view.start.nodes.get(node.usize())? {
-                NodePresence::Present(_) => None,
-                NodePresence::Absent { reason } => Some(format!("{} is absent: {reason}", view.name(node))),
-            });
+        [cell.src, cell.dst].into_iter().find_map(|node| match view.start.nodes.get(node.usize())? {
+            NodePresence::Present(_) => None,
+            NodePresence::Absent { reason } => Some(format!("{} is absent: {reason}", view.name(node))),
+        });
     absent.unwrap_or_else(|| match view.end {
         None => "the records stop before it was begun".to_owned(),
         Some(RunEnd::Completed) => "no record says what became of it".to_owned(),
@@ -300,10 +258,7 @@ fn populations(view: &RunView<'_>, planned: &[CellVerdict<'_>]) -> Populations {
         return Populations::new();
     };
     let mut values: BTreeMap<CaseIndex, Vec<f64>> = BTreeMap::new();
-    for verdict in planned
-        .iter()
-        .filter(|verdict| verdict.status == CellStatus::NotJudged)
-    {
+    for verdict in planned.iter().filter(|verdict| verdict.status == CellStatus::NotJudged) {
         let value = verdict.figure.map(|figure| figure.value());
         values.entry(verdict.cell.case).or_default().extend(value);
     }
@@ -327,10 +282,7 @@ fn hold(view: &RunView<'_>, verdict: &mut CellVerdict<'_>, populations: &Populat
         population: populations.get(&verdict.cell.case).copied(),
     };
     let assessment = gate::assess(view.case(&verdict.cell).kind.spread(), figure.value(), &norms);
-    let missed = assessment
-        .limits
-        .iter()
-        .find(|limit| limit.outcome == LimitOutcome::Missed);
+    let missed = assessment.limits.iter().find(|limit| limit.outcome == LimitOutcome::Missed);
     (verdict.status, verdict.reason) = match (missed, assessment.limits.last(), assessment.unmet.first()) {
         (Some(missed), _, _) => (CellStatus::Fail, missed.to_string()),
         (None, _, Some(unmet)) => (CellStatus::NotJudged, unmet.clone()),

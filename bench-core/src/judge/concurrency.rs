@@ -75,11 +75,8 @@ struct Timed {
 }
 
 fn timed(view: &RunView<'_>, cell: &Cell) -> Option<((AttemptKey, RoundId), Timed)> {
-    let Standing::Complete {
-        key,
-        source,
-        destination,
-    } = view.merged.cell(view.start.run, cell.id)?.standing()
+    let Standing::Complete { key, source, destination } =
+        view.merged.cell(view.start.run, cell.id)?.standing()
     else {
         return None;
     };
@@ -90,10 +87,7 @@ fn timed(view: &RunView<'_>, cell: &Cell) -> Option<((AttemptKey, RoundId), Time
     let own = window(observer)?;
     let error = Duration::from_nanos(observer.clock.error_ns);
     let there = own.to_reference(observer.clock);
-    let shrunk = Window {
-        start: there.start.after(error),
-        end: there.end.before(error),
-    };
+    let shrunk = Window { start: there.start.after(error), end: there.end.before(error) };
     let timed = Timed {
         cell: cell.id,
         length: own.length(),
@@ -105,31 +99,19 @@ fn timed(view: &RunView<'_>, cell: &Cell) -> Option<((AttemptKey, RoundId), Time
 
 fn judge_round(group: &[Timed]) -> Vec<(CellId, Concurrency)> {
     let trusted = |timed: &&Timed| share(timed.clock_error_ns, timed.length) <= MAX_CLOCK_ERROR_SHARE;
-    let common = group
-        .iter()
-        .filter(trusted)
-        .map(|timed| timed.certain)
-        .reduce(|a, b| a?.intersection(&b?))
-        .flatten();
+    let common =
+        group.iter().filter(trusted).map(|timed| timed.certain).reduce(|a, b| a?.intersection(&b?)).flatten();
     let judged = group.iter().map(|timed| {
         let inside = common.filter(|_| trusted(&timed));
-        let overlap = inside.map_or(0.0, |window| {
-            share(window.length().as_nanos() as u64, timed.length)
-        });
+        let overlap = inside.map_or(0.0, |window| share(window.length().as_nanos() as u64, timed.length));
         let clock_error_ns = timed.clock_error_ns;
-        let not_counted = |reason| Concurrency::NotCounted {
-            window: common,
-            overlap,
-            clock_error_ns,
-            reason,
-        };
+        let not_counted =
+            |reason| Concurrency::NotCounted { window: common, overlap, clock_error_ns, reason };
         let concurrency = match inside {
             _ if !trusted(&timed) => not_counted(NotCounted::ClockError),
-            Some(window) if overlap >= MIN_OVERLAP => Concurrency::Counted {
-                window,
-                overlap,
-                clock_error_ns,
-            },
+            Some(window) if overlap >= MIN_OVERLAP => {
+                Concurrency::Counted { window, overlap, clock_error_ns }
+            }
             Some(_) | None => not_counted(NotCounted::Overlap),
         };
         (timed.cell, concurrency)
@@ -147,11 +129,7 @@ fn window(observation: &Observation) -> Option<Window> {
 
 fn share(nanos: u64, of: Duration) -> f64 {
     let whole = of.as_nanos() as f64;
-    if whole > 0.0 {
-        nanos as f64 / whole
-    } else {
-        f64::INFINITY
-    }
+    if whole > 0.0 { nanos as f64 / whole } else { f64::INFINITY }
 }
 
 /// Least share of a cell's window that the common window must cover (DESIGN section 6, rule 3).

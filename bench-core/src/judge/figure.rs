@@ -65,18 +65,9 @@ pub(super) enum Doubt {
     /// The data that arrived is not the data that was sent: the cell fails.
     Corrupt { offset: u64, expected: u8, got: u8 },
     /// The ends counted different amounts.
-    EndsDisagree {
-        source: u64,
-        destination: u64,
-        unit: &'static str,
-        allowed: u64,
-    },
+    EndsDisagree { source: u64, destination: u64, unit: &'static str, allowed: u64 },
     /// It did not run at the same time as the rest of its round.
-    NotConcurrent {
-        reason: NotCounted,
-        overlap: f64,
-        clock_error_ns: u64,
-    },
+    NotConcurrent { reason: NotCounted, overlap: f64, clock_error_ns: u64 },
     /// The ends measured nothing that gives a figure.
     NoFigure(&'static str),
 }
@@ -106,10 +97,7 @@ pub(super) fn read<'a>(
     destination: &'a Observation,
     concurrency: Concurrency,
 ) -> Reading<'a> {
-    let no_figure = |text| Reading {
-        figure: None,
-        doubt: Some(Doubt::NoFigure(text)),
-    };
+    let no_figure = |text| Reading { figure: None, doubt: Some(Doubt::NoFigure(text)) };
     let (Outcome::Measured(sent), Outcome::Measured(received)) = (&source.outcome, &destination.outcome)
     else {
         return no_figure("an end has no measurement");
@@ -136,10 +124,7 @@ fn bandwidth<'a>(
     concurrency: Concurrency,
 ) -> Reading<'a> {
     let (Some(sender), Some(receiver)) = (sent.average(), received.average()) else {
-        return Reading {
-            figure: None,
-            doubt: Some(Doubt::NoFigure("an end's window is empty")),
-        };
+        return Reading { figure: None, doubt: Some(Doubt::NoFigure("an end's window is empty")) };
     };
     let common = match concurrency {
         Concurrency::Counted { window, .. } => Some(Window {
@@ -162,10 +147,7 @@ fn bandwidth<'a>(
         .or_else(|| corrupt(sent.check))
         .or_else(|| bytes_disagree(case, sent, received))
         .or_else(|| not_concurrent(concurrency));
-    Reading {
-        figure: Some(figure),
-        doubt,
-    }
+    Reading { figure: Some(figure), doubt }
 }
 
 fn latency(
@@ -175,10 +157,7 @@ fn latency(
     concurrency: Concurrency,
 ) -> Reading<'_> {
     let Some(points) = sample.histogram.percentiles() else {
-        return Reading {
-            figure: None,
-            doubt: Some(Doubt::NoFigure("no exchange began inside the window")),
-        };
+        return Reading { figure: None, doubt: Some(Doubt::NoFigure("no exchange began inside the window")) };
     };
     let figure = Figure::Latency(LatencyFigure {
         histogram: &sample.histogram,
@@ -189,40 +168,22 @@ fn latency(
     let doubt = corrupt(sample.check)
         .or_else(|| exchanges_disagree(sample, answered, clock_error_ns))
         .or_else(|| not_concurrent(concurrency));
-    Reading {
-        figure: Some(figure),
-        doubt,
-    }
+    Reading { figure: Some(figure), doubt }
 }
 
 fn corrupt(check: DataCheck) -> Option<Doubt> {
     match check {
         DataCheck::Unchecked | DataCheck::Equal { .. } => None,
-        DataCheck::Different {
-            offset,
-            expected,
-            got,
-        } => Some(Doubt::Corrupt {
-            offset,
-            expected,
-            got,
-        }),
+        DataCheck::Different { offset, expected, got } => Some(Doubt::Corrupt { offset, expected, got }),
     }
 }
 
 fn not_concurrent(concurrency: Concurrency) -> Option<Doubt> {
     match concurrency {
         Concurrency::Alone | Concurrency::Counted { .. } => None,
-        Concurrency::NotCounted {
-            reason,
-            overlap,
-            clock_error_ns,
-            window: _,
-        } => Some(Doubt::NotConcurrent {
-            reason,
-            overlap,
-            clock_error_ns,
-        }),
+        Concurrency::NotCounted { reason, overlap, clock_error_ns, window: _ } => {
+            Some(Doubt::NotConcurrent { reason, overlap, clock_error_ns })
+        }
     }
 }
 
@@ -243,13 +204,10 @@ fn bytes_disagree(case: &TestCase, sent: &BandwidthSample, received: &BandwidthS
 /// the fastest; and one exchange may be under way at each edge.
 fn exchanges_disagree(sample: &LatencySample, answered: u64, clock_error_ns: u64) -> Option<Doubt> {
     let timed = sample.histogram.len();
-    let fastest_ns = sample
-        .histogram
-        .percentiles()
-        .map_or(1, |points| match sample.share {
-            RttShare::Half => 2 * points.min_ns,
-            RttShare::Full => points.min_ns,
-        });
+    let fastest_ns = sample.histogram.percentiles().map_or(1, |points| match sample.share {
+        RttShare::Half => 2 * points.min_ns,
+        RttShare::Full => points.min_ns,
+    });
     let at_edges = 2 * (clock_error_ns / fastest_ns.max(1) + 1);
     let allowed = (timed.max(answered) as f64 * AGREEMENT_SHARE) as u64 + at_edges;
     (timed.abs_diff(answered) > allowed).then_some(Doubt::EndsDisagree {
@@ -288,10 +246,7 @@ mod tests {
     fn counts_may_differ_by_what_the_fastest_exchanges_fit_into_the_clock_error() {
         // Round trips of 20 us: 1 ms of clock error holds 50 of them at each edge, and one more is under way.
         let allowed = 2_000 / 100 + 2 * 51;
-        assert_eq!(
-            exchanges_disagree(&sample(2_000), 2_000 - allowed, 1_000_000),
-            None
-        );
+        assert_eq!(exchanges_disagree(&sample(2_000), 2_000 - allowed, 1_000_000), None);
         let doubt = exchanges_disagree(&sample(2_000), 2_000 - allowed - 1, 1_000_000);
         assert!(
             matches!(doubt, Some(Doubt::EndsDisagree { allowed: told, .. }) if told == allowed),

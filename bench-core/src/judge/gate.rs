@@ -74,10 +74,7 @@ pub(super) fn assess(spread: Spread, value: f64, norms: &Norms<'_>) -> Assessmen
                 hold(lowest.gbps(), LimitSource::Absolute);
             }
             if let (Some(share), Some(line_rate)) = (norms.gates.min_line_rate_share, norms.line_rate) {
-                hold(
-                    line_rate.gbps() * share,
-                    LimitSource::LineRate { share, line_rate },
-                );
+                hold(line_rate.gbps() * share, LimitSource::LineRate { share, line_rate });
             }
         }
         Spread::Latency => {
@@ -110,11 +107,7 @@ impl Limit {
             value,
             limit,
             source,
-            outcome: if met {
-                LimitOutcome::Met
-            } else {
-                LimitOutcome::Missed
-            },
+            outcome: if met { LimitOutcome::Met } else { LimitOutcome::Missed },
         }
     }
 

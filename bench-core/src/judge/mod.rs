@@ -63,10 +63,5 @@ pub fn judge<'a>(view: &'a RunView<'_>) -> Judgement<'a> {
     findings.extend(verdict::findings(view, &cells));
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.kind));
     let (verdict, reasons) = verdict::verdict(view, &cells);
-    Judgement {
-        verdict,
-        reasons,
-        cells,
-        findings,
-    }
+    Judgement { verdict, reasons, cells, findings }
 }

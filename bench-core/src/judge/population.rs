@@ -56,10 +56,7 @@ impl Population {
     pub fn new(values: &[f64], spread: Spread, gate: &PopulationGate) -> Result<Self, NoPopulation> {
         let cells = values.len() as u32;
         if cells < gate.min_cells.max(1) {
-            return Err(NoPopulation::TooFew {
-                cells,
-                needed: gate.min_cells.max(1),
-            });
+            return Err(NoPopulation::TooFew { cells, needed: gate.min_cells.max(1) });
         }
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -79,20 +76,11 @@ impl Population {
         if !usable {
             return Err(NoPopulation::Scattered { cells });
         }
-        let better = sorted
-            .iter()
-            .filter(|value| better(**value, median, width, spread))
-            .count() as u32;
+        let better = sorted.iter().filter(|value| better(**value, median, width, spread)).count() as u32;
         if f64::from(better) > f64::from(cells) * SPLIT_SHARE {
             return Err(NoPopulation::Split { cells, better });
         }
-        Ok(Self {
-            cells,
-            median,
-            mad,
-            width,
-            limit,
-        })
+        Ok(Self { cells, median, mad, width, limit })
     }
 }
 
@@ -141,11 +129,7 @@ fn bulk(sorted: &[f64], spread: Spread, floor: f64) -> &[f64] {
         let to = sorted.partition_point(|value| *value <= middle / factor);
         part = &sorted[from..to];
     }
-    if part.len() * 2 < sorted.len() {
-        sorted
-    } else {
-        part
-    }
+    if part.len() * 2 < sorted.len() { sorted } else { part }
 }
 
 fn mad(values: &[f64], median: f64) -> f64 {
@@ -194,10 +178,7 @@ mod tests {
 
     #[test]
     fn few_cells_are_no_population() {
-        assert_eq!(
-            of(&[10.0; 5], Spread::Bandwidth),
-            Err(NoPopulation::TooFew { cells: 5, needed: 6 })
-        );
+        assert_eq!(of(&[10.0; 5], Spread::Bandwidth), Err(NoPopulation::TooFew { cells: 5, needed: 6 }));
         assert!(of(&[10.0; 6], Spread::Bandwidth).is_ok());
         assert!(of(&[], Spread::Latency).is_err());
     }
@@ -213,22 +194,13 @@ mod tests {
     #[test]
     fn a_fault_of_most_cells_is_not_taken_for_the_norm() {
         let values: Vec<f64> = (0..12).map(|i| if i % 3 == 0 { 10.0 } else { 5.0 }).collect();
-        assert_eq!(
-            of(&values, Spread::Bandwidth),
-            Err(NoPopulation::Split { cells: 12, better: 4 })
-        );
+        assert_eq!(of(&values, Spread::Bandwidth), Err(NoPopulation::Split { cells: 12, better: 4 }));
     }
 
     #[test]
     fn figures_without_a_middle_give_no_limit() {
         let values: Vec<f64> = (0..10).map(|i| f64::from(1 << i)).collect();
-        assert_eq!(
-            of(&values, Spread::Bandwidth),
-            Err(NoPopulation::Scattered { cells: 10 })
-        );
-        assert_eq!(
-            of(&[0.0; 8], Spread::Bandwidth),
-            Err(NoPopulation::Scattered { cells: 8 })
-        );
+        assert_eq!(of(&values, Spread::Bandwidth), Err(NoPopulation::Scattered { cells: 10 }));
+        assert_eq!(of(&[0.0; 8], Spread::Bandwidth), Err(NoPopulation::Scattered { cells: 8 }));
     }
 }

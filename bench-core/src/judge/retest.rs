@@ -32,10 +32,7 @@ pub fn retests(view: &RunView<'_>, judgement: &Judgement<'_>, next: CellId) -> V
     let room = MAX_ADDED - added.len();
     let times = if failing.len() * 2 <= room { 2 } else { 1 };
     let again = failing.iter().take(room / times).flat_map(|verdict| {
-        let retest = Cell {
-            purpose: Purpose::Retest { of: verdict.id() },
-            ..verdict.cell
-        };
+        let retest = Cell { purpose: Purpose::Retest { of: verdict.id() }, ..verdict.cell };
         std::iter::repeat_n(retest, times)
     });
     let mut cells: Vec<Cell> = again.collect();
@@ -50,9 +47,7 @@ pub fn retests(view: &RunView<'_>, judgement: &Judgement<'_>, next: CellId) -> V
 pub fn pack(cells: Vec<Cell>) -> Vec<Vec<Cell>> {
     let mut rounds: Vec<(BTreeSet<NodeIndex>, Vec<Cell>)> = Vec::new();
     for cell in cells {
-        let free = rounds
-            .iter_mut()
-            .find(|(busy, _)| !busy.contains(&cell.src) && !busy.contains(&cell.dst));
+        let free = rounds.iter_mut().find(|(busy, _)| !busy.contains(&cell.src) && !busy.contains(&cell.dst));
         match free {
             Some((busy, round)) => {
                 busy.extend([cell.src, cell.dst]);
@@ -122,13 +117,7 @@ fn repairs(view: &RunView<'_>, cells: &[CellVerdict<'_>], failing: &[&CellVerdic
 
 /// The sides of a part that should meet other partners. A rail as a whole has no sound partner.
 fn suspects(part: Part, worst: &CellVerdict<'_>, failing: &[&CellVerdict<'_>]) -> Vec<Suspect> {
-    let suspect = |node, rail, side| Suspect {
-        node,
-        rail,
-        side,
-        case: worst.cell.case,
-        of: worst.id(),
-    };
+    let suspect = |node, rail, side| Suspect { node, rail, side, case: worst.cell.case, of: worst.id() };
     match part {
         Part::Everything | Part::Rail(_) => Vec::new(),
         Part::Node { node, rails, side } => {
@@ -200,12 +189,7 @@ impl Sound {
         partners.sort_by_key(|(passes, node)| (std::cmp::Reverse(*passes), *node));
         let spread = suspects > 1 && suspect.side == Side::Both;
         let (skip, take) = if spread { (position, 1) } else { (0, PARTNERS) };
-        partners
-            .into_iter()
-            .skip(skip)
-            .take(take)
-            .flat_map(|(_, partner)| suspect.with(partner))
-            .collect()
+        partners.into_iter().skip(skip).take(take).flat_map(|(_, partner)| suspect.with(partner)).collect()
     }
 }
 

@@ -55,10 +55,7 @@ fn retests_of(cells: &[CellVerdict<'_>]) -> BTreeMap<CellId, Vec<(CellStatus, St
             continue;
         };
         if let (CellStatus::Pass | CellStatus::Fail, Some(figure)) = (verdict.status, verdict.figure) {
-            retests
-                .entry(of)
-                .or_default()
-                .push((verdict.status, figure.text()));
+            retests.entry(of).or_default().push((verdict.status, figure.text()));
         }
     }
     retests

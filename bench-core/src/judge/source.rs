@@ -37,10 +37,7 @@ impl CellSource for NoCells {
     }
 
     fn coverage(&self) -> Coverage {
-        Coverage {
-            planned_pairs: 0,
-            possible_pairs: 0,
-        }
+        Coverage { planned_pairs: 0, possible_pairs: 0 }
     }
 }
 

@@ -107,10 +107,7 @@ impl Fabric {
             clock_source: Some("tsc".into()),
             wall_seconds: 1_800_000_000,
             rails: (0..self.rails).map(rail).collect(),
-            capabilities: vec![Capability {
-                name: "tcp".into(),
-                absent: None,
-            }],
+            capabilities: vec![Capability { name: "tcp".into(), absent: None }],
             notes: Vec::new(),
         }
     }
@@ -178,10 +175,7 @@ impl Fabric {
 
     /// What both ends see of a cell.
     pub(crate) fn observe(&self, cell: &Cell, round: RoundId) -> [Observation; 2] {
-        let covering = self
-            .faults
-            .iter()
-            .filter(|(part, _)| part.covers(cell.src, cell.dst, cell.rail));
+        let covering = self.faults.iter().filter(|(part, _)| part.covers(cell.src, cell.dst, cell.rail));
         let left: f64 = covering.map(|(_, left)| left).product();
         let rate = left * (1.0 + self.noise * self.normal(cell.id)).max(0.01);
         let measured = match self.kinds[cell.case.usize()] {
@@ -196,17 +190,10 @@ impl Fabric {
             evidence: Evidence {
                 device: Some(format!("eth{}", cell.rail.0)),
                 local: Some(format!("10.{}.0.{}:4000", cell.rail.0, cell.node(end).0 + 1)),
-                peer: Some(format!(
-                    "10.{}.0.{}:4000",
-                    cell.rail.0,
-                    cell.node(end.other()).0 + 1
-                )),
+                peer: Some(format!("10.{}.0.{}:4000", cell.rail.0, cell.node(end.other()).0 + 1)),
                 facts: vec![("congestion control".into(), "cubic".into())],
             },
-            clock: ClockOffset {
-                offset_ns: 0,
-                error_ns: 50_000,
-            },
+            clock: ClockOffset { offset_ns: 0, error_ns: 50_000 },
         })
     }
 
@@ -224,10 +211,7 @@ impl Fabric {
 
 impl CellSource for Fabric {
     fn cell(&self, id: CellId) -> Option<Cell> {
-        let (n, per_rail) = (
-            u32::from(self.nodes),
-            u32::from(self.nodes) * u32::from(self.nodes - 1),
-        );
+        let (n, per_rail) = (u32::from(self.nodes), u32::from(self.nodes) * u32::from(self.nodes - 1));
         let matrix = id.0 / per_rail;
         let (src, column) = (id.0 % per_rail / (n - 1), id.0 % (n - 1));
         (id.0 < self.cells()).then(|| Cell {
@@ -250,10 +234,7 @@ impl CellSource for Fabric {
 
     fn coverage(&self) -> Coverage {
         let pairs = u64::from(self.nodes) * u64::from(self.nodes - 1) * u64::from(self.rails);
-        Coverage {
-            planned_pairs: pairs,
-            possible_pairs: pairs,
-        }
+        Coverage { planned_pairs: pairs, possible_pairs: pairs }
     }
 }
 
@@ -266,29 +247,17 @@ pub(crate) fn epoch() -> Epoch {
 }
 
 pub(crate) fn key(cell: CellId, end: End) -> ObservationKey {
-    ObservationKey {
-        run: RunId([0xab; 16]),
-        cell,
-        epoch: epoch(),
-        attempt: Attempt::FIRST,
-        end,
-    }
+    ObservationKey { run: RunId([0xab; 16]), cell, epoch: epoch(), attempt: Attempt::FIRST, end }
 }
 
 fn window(round: u32) -> Window {
-    Window::new(
-        Mono::from_nanos(1_000_000_000 + u64::from(round) * ROUND_NANOS),
-        Duration::from_secs(1),
-    )
+    Window::new(Mono::from_nanos(1_000_000_000 + u64::from(round) * ROUND_NANOS), Duration::from_secs(1))
 }
 
 fn bandwidth(rate: f64, round: RoundId) -> Measurement {
     let bytes = (SOUND_BYTES * rate) as u64;
-    let marks = (1..=10).map(|i| Mark {
-        at_ns: i * 100_000_000,
-        bytes: bytes / 10 * i,
-        completions: 1_000 * i,
-    });
+    let marks =
+        (1..=10).map(|i| Mark { at_ns: i * 100_000_000, bytes: bytes / 10 * i, completions: 1_000 * i });
     Measurement::Bandwidth(BandwidthSample {
         window: window(round.0),
         bytes,
@@ -310,8 +279,5 @@ fn latency(rate: f64, round: RoundId) -> [Measurement; 2] {
         share: RttShare::Half,
         check: DataCheck::Unchecked,
     };
-    [
-        Measurement::Latency(sample),
-        Measurement::Responder { answered: 100 },
-    ]
+    [Measurement::Latency(sample), Measurement::Responder { answered: 100 }]
 }

@@ -13,11 +13,7 @@ use crate::record::{Failure, FailureKind, Loss, LossWord, Observation, Outcome, 
 use crate::units::BitsPerSecond;
 
 const fn node(node: u16, rails: Rails, side: Side) -> Part {
-    Part::Node {
-        node: NodeIndex(node),
-        rails,
-        side,
-    }
+    Part::Node { node: NodeIndex(node), rails, side }
 }
 
 const fn on(rail: u16) -> Rails {
@@ -29,21 +25,14 @@ fn named(fabric: &Fabric) -> (Vec<(Part, Certainty)>, RunVerdict) {
     let records = fabric.records_with_retests();
     let view = RunView::new(&records, fabric).expect("a run of this fabric");
     let judgement = judge(&view);
-    let parts = judgement
-        .findings
-        .iter()
-        .filter_map(|finding| Some((finding.part?, finding.certainty?)))
-        .collect();
+    let parts =
+        judgement.findings.iter().filter_map(|finding| Some((finding.part?, finding.certainty?))).collect();
     (parts, judgement.verdict)
 }
 
 fn texts(fabric: &Fabric, records: &[RunRecord]) -> Vec<String> {
     let view = RunView::new(records, fabric).expect("a run of this fabric");
-    judge(&view)
-        .findings
-        .into_iter()
-        .map(|finding| finding.text)
-        .collect()
+    judge(&view).findings.into_iter().map(|finding| finding.text).collect()
 }
 
 #[test]
@@ -79,10 +68,7 @@ fn exactly_the_broken_parts_are_named_on_every_shape_of_fabric() {
             plants.push(vec![node(1, Rails::All, Side::Receive)]);
         }
         if nodes > 4 {
-            plants.push(vec![
-                node(0, on(rail), Side::Receive),
-                node(3, on(rail), Side::Send),
-            ]);
+            plants.push(vec![node(0, on(rail), Side::Receive), node(3, on(rail), Side::Send)]);
         }
         for (i, plant) in plants.into_iter().enumerate() {
             let mut fabric = Fabric::new(nodes, rails, u64::from(nodes) * 100 + i as u64);
@@ -108,16 +94,8 @@ fn a_sound_fabric_raises_no_alarm_in_a_thousand_seeds() {
             RunVerdict::Fail => named(&fabric),
             RunVerdict::Pass | RunVerdict::Incomplete | RunVerdict::NotJudged => (vec![], first.verdict),
         };
-        let expected = if fabric.cells() >= 6 {
-            RunVerdict::Pass
-        } else {
-            RunVerdict::NotJudged
-        };
-        assert_eq!(
-            (parts, verdict),
-            (vec![], expected),
-            "seed {seed}: {nodes} nodes, {rails} rails"
-        );
+        let expected = if fabric.cells() >= 6 { RunVerdict::Pass } else { RunVerdict::NotJudged };
+        assert_eq!((parts, verdict), (vec![], expected), "seed {seed}: {nodes} nodes, {rails} rails");
     }
 }
 
@@ -130,39 +108,22 @@ fn a_part_is_bad_only_after_two_proven_partners_confirmed_it() {
         let records = fabric.records();
         let view = RunView::new(&records, &fabric).expect("a run");
         let findings = judge(&view).findings;
-        assert_eq!(
-            findings[0].certainty,
-            Some(Certainty::Suspected),
-            "nothing was measured again"
-        );
+        assert_eq!(findings[0].certainty, Some(Certainty::Suspected), "nothing was measured again");
     }
 }
 
 #[test]
 fn with_two_nodes_the_pair_is_named_and_nobody_is_sure() {
-    let pair = Part::Pair {
-        a: NodeIndex(0),
-        b: NodeIndex(1),
-        rails: on(3),
-        direction: Direction::Both,
-    };
+    let pair = Part::Pair { a: NodeIndex(0), b: NodeIndex(1), rails: on(3), direction: Direction::Both };
     let fabric = Fabric::new(2, 8, 1).with(node(1, on(3), Side::Both), 0.5);
     assert_eq!(named(&fabric).0, [(pair, Certainty::Suspected)]);
     let records = fabric.records_with_retests();
     let view = RunView::new(&records, &fabric).expect("a run");
     let judgement = judge(&view);
     let finding = &judgement.findings[0];
-    assert!(
-        finding.text.contains("which end is at fault cannot be told"),
-        "{}",
-        finding.text
-    );
+    assert!(finding.text.contains("which end is at fault cannot be told"), "{}", finding.text);
     for end in ["n0: device eth3", "n1: device eth3"] {
-        assert!(
-            finding.evidence.iter().any(|line| line.starts_with(end)),
-            "{:?}",
-            finding.evidence
-        );
+        assert!(finding.evidence.iter().any(|line| line.starts_with(end)), "{:?}", finding.evidence);
     }
 }
 
@@ -182,10 +143,7 @@ fn the_sentence_says_how_much_with_whom_and_what_about_the_other_rails() {
         ["rail 2: 50% of the other rails' median in 240 of 240 cells"]
     );
     fabric.faults = vec![(node(2, Rails::All, Side::Both), 0.5)];
-    assert_eq!(
-        texts(&fabric, &fabric.records()),
-        ["node n2: 50% of the rails' median with all 15 peers"]
-    );
+    assert_eq!(texts(&fabric, &fabric.records()), ["node n2: 50% of the rails' median with all 15 peers"]);
 }
 
 #[test]
@@ -196,26 +154,15 @@ fn slow_latency_is_blamed_like_slow_bandwidth() {
     fabric.noise = 0.0;
     let texts = texts(&fabric, &fabric.records());
     assert_eq!(texts.len(), 1, "{texts:?}");
-    assert!(
-        texts[0].contains("tcp_bw 128K 30% of the rail's median"),
-        "{}",
-        texts[0]
-    );
-    assert!(
-        texts[0].contains("tcp_lat 64 3.3 times the rail's median p50"),
-        "{}",
-        texts[0]
-    );
+    assert!(texts[0].contains("tcp_bw 128K 30% of the rail's median"), "{}", texts[0]);
+    assert!(texts[0].contains("tcp_lat 64 3.3 times the rail's median p50"), "{}", texts[0]);
 }
 
 #[test]
 fn a_fault_of_most_cells_leaves_the_run_unjudged_and_never_passes() {
     let fabric = Fabric::new(3, 2, 1).with(node(1, Rails::All, Side::Both), 0.5);
     let (parts, verdict) = named(&fabric);
-    assert_eq!(
-        (parts.len(), verdict, verdict.exit_code()),
-        (0, RunVerdict::NotJudged, 3)
-    );
+    assert_eq!((parts.len(), verdict, verdict.exit_code()), (0, RunVerdict::NotJudged, 3));
 }
 
 #[test]
@@ -223,10 +170,7 @@ fn every_cell_below_an_absolute_gate_is_no_fault_of_a_single_part() {
     let mut fabric = Fabric::new(4, 2, 1);
     fabric.gates.min_bandwidth = Some(BitsPerSecond(20e9));
     let (parts, verdict) = named(&fabric);
-    assert_eq!(
-        (parts[0].0, parts.len(), verdict),
-        (Part::Everything, 1, RunVerdict::Fail)
-    );
+    assert_eq!((parts[0].0, parts.len(), verdict), (Part::Everything, 1, RunVerdict::Fail));
 }
 
 #[test]
@@ -239,22 +183,14 @@ fn a_cell_that_is_slow_once_passes_with_a_warning_that_shows_both_values() {
     let cell = fabric.cell(id).expect("planned");
     let once = slow.observe(&cell, RoundId(1));
     replace(&mut records, id, &once);
-    let (view, next) = (
-        RunView::new(&records, &fabric).expect("a run"),
-        CellId(fabric.cells()),
-    );
+    let (view, next) = (RunView::new(&records, &fabric).expect("a run"), CellId(fabric.cells()));
     let first = judge(&view);
     assert_eq!(first.verdict, RunVerdict::Fail);
     let added = retests(&view, &first, next);
-    let again = added
-        .iter()
-        .filter(|c| c.purpose == Purpose::Retest { of: id })
-        .count();
+    let again = added.iter().filter(|c| c.purpose == Purpose::Retest { of: id }).count();
     assert_eq!(again, 2);
-    let seen: Vec<RunRecord> = added
-        .iter()
-        .flat_map(|cell| fabric.observe(cell, RoundId(9)).map(RunRecord::Observed))
-        .collect();
+    let seen: Vec<RunRecord> =
+        added.iter().flat_map(|cell| fabric.observe(cell, RoundId(9)).map(RunRecord::Observed)).collect();
     records.insert(records.len() - 1, RunRecord::Added(added));
     let end = records.len() - 1;
     records.splice(end..end, seen);
@@ -264,34 +200,19 @@ fn a_cell_that_is_slow_once_passes_with_a_warning_that_shows_both_values() {
     let unsteady = &judgement.findings[0];
     assert_eq!(unsteady.kind, FindingKind::Unsteady);
     let figure = |cell: &CellVerdict<'_>| cell.figure.expect("measured").text();
-    assert!(
-        unsteady.text.contains(&figure(&judgement.cells[id.0 as usize])),
-        "{}",
-        unsteady.text
-    );
-    assert!(
-        unsteady
-            .text
-            .contains(&figure(&judgement.cells[fabric.cells() as usize])),
-        "{}",
-        unsteady.text
-    );
+    assert!(unsteady.text.contains(&figure(&judgement.cells[id.0 as usize])), "{}", unsteady.text);
+    assert!(unsteady.text.contains(&figure(&judgement.cells[fabric.cells() as usize])), "{}", unsteady.text);
 }
 
 #[test]
 fn retests_are_bounded_and_pack_into_rounds_without_a_shared_node() {
-    let fabric = Fabric::new(16, 8, 2)
-        .with(Part::Rail(RailId(0)), 0.5)
-        .with(node(3, on(1), Side::Both), 0.5);
+    let fabric = Fabric::new(16, 8, 2).with(Part::Rail(RailId(0)), 0.5).with(node(3, on(1), Side::Both), 0.5);
     let records = fabric.records();
     let view = RunView::new(&records, &fabric).expect("a run");
     let added = retests(&view, &judge(&view), CellId(fabric.cells()));
     assert_eq!(added.len(), 64);
     let numbers: Vec<u32> = added.iter().map(|cell| cell.id.0).collect();
-    assert_eq!(
-        numbers,
-        (fabric.cells()..fabric.cells() + 64).collect::<Vec<u32>>()
-    );
+    assert_eq!(numbers, (fabric.cells()..fabric.cells() + 64).collect::<Vec<u32>>());
     let rounds = pack(added);
     assert_eq!(rounds.iter().map(Vec::len).sum::<usize>(), 64);
     for round in &rounds {
@@ -302,16 +223,12 @@ fn retests_are_bounded_and_pack_into_rounds_without_a_shared_node() {
 
 #[test]
 fn repairs_meet_only_partners_that_are_sound_on_the_rail() {
-    let fabric = Fabric::new(8, 2, 4)
-        .with(node(3, on(1), Side::Receive), 0.5)
-        .with(node(0, on(1), Side::Send), 0.5);
+    let fabric =
+        Fabric::new(8, 2, 4).with(node(3, on(1), Side::Receive), 0.5).with(node(0, on(1), Side::Send), 0.5);
     let records = fabric.records();
     let view = RunView::new(&records, &fabric).expect("a run");
     let added = retests(&view, &judge(&view), CellId(fabric.cells()));
-    let repairs: Vec<&Cell> = added
-        .iter()
-        .filter(|c| matches!(c.purpose, Purpose::Repair { .. }))
-        .collect();
+    let repairs: Vec<&Cell> = added.iter().filter(|c| matches!(c.purpose, Purpose::Repair { .. })).collect();
     assert_eq!(repairs.len(), 4);
     for cell in repairs {
         let suspects = [cell.src == NodeIndex(0), cell.dst == NodeIndex(3)];
@@ -358,25 +275,14 @@ fn ends_that_disagree_make_a_cell_invalid_and_show_both_counts() {
     let fabric = Fabric::new(4, 1, 1);
     let (status, reason, verdict) = first_cell(&fabric, |seen| sample(seen).bytes -= 100_000_000);
     assert_eq!((status, verdict), (CellStatus::Invalid, RunVerdict::Incomplete));
-    assert!(
-        reason.starts_with("ends disagree: the source counted"),
-        "{reason}"
-    );
+    assert!(reason.starts_with("ends disagree: the source counted"), "{reason}");
     let (status, ..) = first_cell(&fabric, |seen| sample(seen).bytes -= 15_000_000);
-    assert_eq!(
-        status,
-        CellStatus::Pass,
-        "1% and the socket buffers may be in flight"
-    );
+    assert_eq!(status, CellStatus::Pass, "1% and the socket buffers may be in flight");
 }
 
 #[test]
 fn wrong_data_fails_the_cell_and_the_run_whatever_its_rate() {
-    let different = DataCheck::Different {
-        offset: 77,
-        expected: 1,
-        got: 3,
-    };
+    let different = DataCheck::Different { offset: 77, expected: 1, got: 3 };
     let fabric = Fabric::new(4, 1, 1);
     let (status, reason, verdict) = first_cell(&fabric, |seen| sample(seen).check = different);
     assert_eq!((status, verdict), (CellStatus::Fail, RunVerdict::Fail));
@@ -400,19 +306,11 @@ fn one_key_with_two_contents_makes_the_cell_invalid() {
 #[test]
 fn without_any_gate_nothing_passes() {
     let mut fabric = Fabric::new(4, 2, 1);
-    fabric.gates = Gates {
-        min_bandwidth: None,
-        max_latency: None,
-        min_line_rate_share: None,
-        population: None,
-    };
+    fabric.gates =
+        Gates { min_bandwidth: None, max_latency: None, min_line_rate_share: None, population: None };
     assert_eq!(named(&fabric).1, RunVerdict::NotJudged);
     fabric.gates.max_latency = Some(Duration::from_micros(50));
-    assert_eq!(
-        named(&fabric).1,
-        RunVerdict::NotJudged,
-        "a latency gate says nothing of bandwidth"
-    );
+    assert_eq!(named(&fabric).1, RunVerdict::NotJudged, "a latency gate says nothing of bandwidth");
     fabric.gates.min_line_rate_share = Some(0.5);
     assert_eq!(named(&fabric).1, RunVerdict::Pass);
 }
@@ -425,11 +323,7 @@ fn every_limit_says_value_limit_and_where_it_comes_from() {
     fabric.gates.min_line_rate_share = Some(0.9);
     let records = fabric.records();
     let view = RunView::new(&records, &fabric).expect("a run");
-    let texts: Vec<String> = judge(&view).cells[0]
-        .limits
-        .iter()
-        .map(Limit::to_string)
-        .collect();
+    let texts: Vec<String> = judge(&view).cells[0].limits.iter().map(Limit::to_string).collect();
     assert_eq!(
         texts,
         [
@@ -453,11 +347,7 @@ fn a_line_rate_gate_without_a_line_rate_forbids_a_pass() {
     let view = RunView::new(&records, &fabric).expect("a run");
     let judgement = judge(&view);
     assert_eq!(judgement.verdict, RunVerdict::NotJudged);
-    let unjudged = judgement
-        .cells
-        .iter()
-        .filter(|cell| cell.status == CellStatus::NotJudged)
-        .count();
+    let unjudged = judgement.cells.iter().filter(|cell| cell.status == CellStatus::NotJudged).count();
     assert_eq!(unjudged, 6);
 }
 
@@ -476,17 +366,12 @@ fn loss(cell: CellId, word: LossWord, node: Option<u16>, reason: &str) -> RunRec
 fn a_node_that_died_is_one_finding_and_the_run_is_incomplete() {
     let fabric = Fabric::new(4, 2, 1);
     let mut records = fabric.records();
-    let lost: Vec<CellId> = (0..4)
-        .filter(|n| *n != 3)
-        .flat_map(|n| [fabric.id(1, n, 3), fabric.id(1, 3, n)])
-        .collect();
+    let lost: Vec<CellId> =
+        (0..4).filter(|n| *n != 3).flat_map(|n| [fabric.id(1, n, 3), fabric.id(1, 3, n)]).collect();
     records.retain(|record| !matches!(record, RunRecord::Observed(seen) if lost.contains(&seen.key.cell)));
     let end = records.len() - 1;
-    records.splice(
-        end..end,
-        lost.iter()
-            .map(|id| loss(*id, LossWord::Crash, Some(3), "its connection broke")),
-    );
+    records
+        .splice(end..end, lost.iter().map(|id| loss(*id, LossWord::Crash, Some(3), "its connection broke")));
     let view = RunView::new(&records, &fabric).expect("a run");
     let judgement = judge(&view);
     assert_eq!(judgement.verdict, RunVerdict::Incomplete);
@@ -519,10 +404,7 @@ fn a_cell_that_was_measured_again_passes_and_a_finding_says_what_died() {
         panic!("one finding, not {:?}", judgement.findings);
     };
     assert!(finding.text.starts_with("1 cell measured"), "{}", finding.text);
-    assert_eq!(
-        finding.evidence,
-        ["n1 in measure: the worker was killed by signal 9"]
-    );
+    assert_eq!(finding.evidence, ["n1 in measure: the worker was killed by signal 9"]);
     assert_eq!(finding.cells, [id]);
 }
 
@@ -533,11 +415,8 @@ fn losses_without_a_known_node_are_explained_by_the_smallest_part() {
     let lost: Vec<CellId> = (0..5).filter(|n| *n != 2).map(|n| fabric.id(0, n, 2)).collect();
     records.retain(|record| !matches!(record, RunRecord::Observed(seen) if lost.contains(&seen.key.cell)));
     let end = records.len() - 1;
-    records.splice(
-        end..end,
-        lost.iter()
-            .map(|id| loss(*id, LossWord::Timeout, None, "not armed within 10s")),
-    );
+    records
+        .splice(end..end, lost.iter().map(|id| loss(*id, LossWord::Timeout, None, "not armed within 10s")));
     let view = RunView::new(&records, &fabric).expect("a run");
     assert_eq!(judge(&view).findings[0].part, Some(node(2, on(0), Side::Receive)));
 }
@@ -553,18 +432,12 @@ fn fail_beats_incomplete_and_an_unfinished_run_never_passes() {
         (judgement.verdict, judgement.reasons.join("; "))
     };
     assert_eq!(verdict(&records).0, RunVerdict::Incomplete);
-    records.push(RunRecord::Ended(RunEnd::Aborted {
-        reason: "no quorum".into(),
-    }));
+    records.push(RunRecord::Ended(RunEnd::Aborted { reason: "no quorum".into() }));
     let (word, reasons) = verdict(&records);
     assert_eq!(word, RunVerdict::Incomplete);
     assert!(reasons.contains("the run was aborted: no quorum"), "{reasons}");
-    change(&mut records, CellId(2), End::Destination, |seen| {
-        sample(seen).bytes /= 4
-    });
-    change(&mut records, CellId(2), End::Source, |seen| {
-        sample(seen).bytes /= 4
-    });
+    change(&mut records, CellId(2), End::Destination, |seen| sample(seen).bytes /= 4);
+    change(&mut records, CellId(2), End::Source, |seen| sample(seen).bytes /= 4);
     assert_eq!(verdict(&records).0, RunVerdict::Fail);
     let only_start = &records[..1];
     let (word, reasons) = verdict(only_start);
@@ -573,10 +446,7 @@ fn fail_beats_incomplete_and_an_unfinished_run_never_passes() {
 }
 
 fn all_to_all() -> Fabric {
-    Fabric {
-        pattern: Pattern::AllToAll,
-        ..Fabric::new(4, 1, 1)
-    }
+    Fabric { pattern: Pattern::AllToAll, ..Fabric::new(4, 1, 1) }
 }
 
 #[test]
@@ -605,10 +475,7 @@ fn a_cell_that_was_not_there_or_whose_clock_is_unsure_is_not_counted_as_concurre
     assert!(reason.contains("clock error of 60000 us is above 5%"), "{reason}");
     let (status, reason, _) = first_cell(&all_to_all(), |seen| seen.clock.offset_ns = -300_000_000);
     assert_eq!(status, CellStatus::Invalid);
-    assert!(
-        reason.contains("covers 70% of the cell's, 80% are needed"),
-        "{reason}"
-    );
+    assert!(reason.contains("covers 70% of the cell's, 80% are needed"), "{reason}");
     let (status, ..) = first_cell(&all_to_all(), |seen| seen.clock.error_ns = 40_000_000);
     assert_eq!(status, CellStatus::Pass);
 }
@@ -630,19 +497,12 @@ fn a_cell_that_is_slow_under_load_is_not_cleared_by_a_retest_alone() {
         ..fabric.cell(CellId(5)).expect("planned")
     };
     let end = records.len() - 1;
-    records.splice(
-        end..end,
-        fabric.observe(&retest, RoundId(5)).map(RunRecord::Observed),
-    );
+    records.splice(end..end, fabric.observe(&retest, RoundId(5)).map(RunRecord::Observed));
     records.insert(end, RunRecord::Added(vec![retest]));
     let view = RunView::new(&records, &fabric).expect("a run");
     let judgement = judge(&view);
     assert_eq!(judgement.cells[5].status, CellStatus::Fail);
-    assert!(
-        judgement.cells[5].reason.contains("slow under load only"),
-        "{}",
-        judgement.cells[5].reason
-    );
+    assert!(judgement.cells[5].reason.contains("slow under load only"), "{}", judgement.cells[5].reason);
 }
 
 #[test]
@@ -664,19 +524,10 @@ fn a_slow_loopback_names_its_node_and_asks_no_other_node() {
     let view = RunView::new(&records, &own).expect("a run");
     let judgement = judge(&view);
     assert_eq!(judgement.findings[0].part, Some(node(5, on(0), Side::Both)));
-    assert!(
-        judgement
-            .findings
-            .iter()
-            .any(|f| f.text.contains("nothing of the fabric"))
-    );
+    assert!(judgement.findings.iter().any(|f| f.text.contains("nothing of the fabric")));
     let added = retests(&view, &judgement, CellId(8));
     assert_eq!(added.len(), 2);
-    assert!(
-        added
-            .iter()
-            .all(|cell| cell.purpose == Purpose::Retest { of: CellId(5) })
-    );
+    assert!(added.iter().all(|cell| cell.purpose == Purpose::Retest { of: CellId(5) }));
 }
 
 /// One loopback cell for each node.
@@ -703,10 +554,7 @@ impl CellSource for Loopbacks {
     }
 
     fn coverage(&self) -> Coverage {
-        Coverage {
-            planned_pairs: 0,
-            possible_pairs: 0,
-        }
+        Coverage { planned_pairs: 0, possible_pairs: 0 }
     }
 }
 
@@ -714,15 +562,9 @@ impl CellSource for Loopbacks {
 fn records_without_a_start_or_of_another_plan_are_refused() {
     let fabric = Fabric::new(4, 1, 1);
     let records = fabric.records();
-    assert_eq!(
-        RunView::new(&records[1..], &fabric).err(),
-        Some(JudgeError::NoStart)
-    );
+    assert_eq!(RunView::new(&records[1..], &fabric).err(), Some(JudgeError::NoStart));
     let other = Fabric::new(5, 1, 1);
-    assert!(matches!(
-        RunView::new(&records, &other).err(),
-        Some(JudgeError::ForeignCell { .. })
-    ));
+    assert!(matches!(RunView::new(&records, &other).err(), Some(JudgeError::ForeignCell { .. })));
 }
 
 #[test]

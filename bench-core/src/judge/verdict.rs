@@ -13,10 +13,8 @@ use crate::record::{RunEnd, Severity};
 pub(super) fn verdict(view: &RunView<'_>, cells: &[CellVerdict<'_>]) -> (RunVerdict, Vec<String>) {
     let planned = &cells[..view.planned.len()];
     let count = |status| planned.iter().filter(|cell| cell.status == status).count();
-    let corrupt_added = cells[view.planned.len()..]
-        .iter()
-        .filter(|cell| cell.symptom == Some(Symptom::Corrupt))
-        .count();
+    let corrupt_added =
+        cells[view.planned.len()..].iter().filter(|cell| cell.symptom == Some(Symptom::Corrupt)).count();
     let without = [
         CellStatus::Crash,
         CellStatus::Timeout,
@@ -41,12 +39,7 @@ pub(super) fn verdict(view: &RunView<'_>, cells: &[CellVerdict<'_>]) -> (RunVerd
         .map(|status| {
             let example = planned.iter().find(|cell| cell.status == status);
             let example = example.map(|cell| example_text(view, cell)).unwrap_or_default();
-            format!(
-                "{} of {} cells {}: {example}",
-                count(status),
-                planned.len(),
-                phrase(status)
-            )
+            format!("{} of {} cells {}: {example}", count(status), planned.len(), phrase(status))
         })
         .collect();
     if corrupt_added > 0 {
@@ -126,10 +119,7 @@ pub(super) fn findings(view: &RunView<'_>, cells: &[CellVerdict<'_>]) -> Vec<Fin
     if view.strays > 0 {
         findings.push(plain(
             Severity::Warning,
-            format!(
-                "{} records of another run or of cells that nobody planned were left out",
-                view.strays
-            ),
+            format!("{} records of another run or of cells that nobody planned were left out", view.strays),
         ));
     }
     if view.start.plan.pattern == Pattern::Loopback {
@@ -172,17 +162,8 @@ fn by_reason(
             severity: Severity::Warning,
             certainty: None,
             part: None,
-            text: format!(
-                "{} {}: {}",
-                counted(group.len(), "cell"),
-                phrase(status),
-                group[0].reason
-            ),
-            evidence: group
-                .iter()
-                .take(EXAMPLES)
-                .map(|cell| example_text(view, cell))
-                .collect(),
+            text: format!("{} {}: {}", counted(group.len(), "cell"), phrase(status), group[0].reason),
+            evidence: group.iter().take(EXAMPLES).map(|cell| example_text(view, cell)).collect(),
             remedy: None,
             cells: group.iter().map(|cell| cell.id()).collect(),
         })
@@ -209,11 +190,7 @@ fn shape(reason: &str, kind: FindingKind) -> String {
 
 /// A count with its noun: `1 cell`, `2 cells`.
 pub(super) fn counted(count: usize, noun: &str) -> String {
-    if count == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{count} {noun}s")
-    }
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// Cells that a finding shows as evidence; all are listed by number.

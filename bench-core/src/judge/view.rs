@@ -85,9 +85,7 @@ impl<'a> RunView<'a> {
             .ok_or(JudgeError::NoStart)?;
         let mut view = Self {
             start,
-            planned: (0..cells.cells())
-                .filter_map(|id| cells.cell(CellId(id)))
-                .collect(),
+            planned: (0..cells.cells()).filter_map(|id| cells.cell(CellId(id))).collect(),
             added: Vec::new(),
             rounds_planned: cells.rounds(),
             coverage: cells.coverage(),
@@ -144,10 +142,7 @@ impl<'a> RunView<'a> {
             return;
         }
         let round = self.rounds.last().map(|round| round.round);
-        self.losses
-            .entry(loss.cell)
-            .or_default()
-            .push(PlacedLoss { loss, round });
+        self.losses.entry(loss.cell).or_default().push(PlacedLoss { loss, round });
     }
 
     fn check_cells(&self) -> Result<(), JudgeError> {
@@ -169,9 +164,7 @@ impl<'a> RunView<'a> {
 
     /// The cell of this number, planned or added.
     pub fn cell(&self, id: CellId) -> Option<&Cell> {
-        self.planned
-            .get(id.0 as usize)
-            .or_else(|| self.added.iter().find(|cell| cell.id == id))
+        self.planned.get(id.0 as usize).or_else(|| self.added.iter().find(|cell| cell.id == id))
     }
 
     /// The test case of a cell of this run.
@@ -194,20 +187,12 @@ impl<'a> RunView<'a> {
 
     /// A node's endpoint of a rail.
     pub fn endpoint(&self, node: NodeIndex, rail: RailId) -> Option<&'a RailEndpoint> {
-        self.inventory(node)?
-            .rails
-            .iter()
-            .find(|endpoint| endpoint.rail == rail)
+        self.inventory(node)?.rails.iter().find(|endpoint| endpoint.rail == rail)
     }
 
     /// A pair on its rail, such as `n0 -> n1, rail 3`.
     pub fn path(&self, cell: &Cell) -> String {
-        format!(
-            "{} -> {}, rail {}",
-            self.name(cell.src),
-            self.name(cell.dst),
-            cell.rail.0
-        )
+        format!("{} -> {}, rail {}", self.name(cell.src), self.name(cell.dst), cell.rail.0)
     }
 
     /// Whether planned cells share nodes or links with others of their round.
@@ -227,11 +212,7 @@ impl Load {
         };
         let shared_rails = plan.rail_mode == RailMode::Parallel && rails > 1;
         let shared_node = shared_rails || plan.duplex == Duplex::Both;
-        if shared_pattern || shared_node {
-            Self::Concurrent
-        } else {
-            Self::Alone
-        }
+        if shared_pattern || shared_node { Self::Concurrent } else { Self::Alone }
     }
 }
 

@@ -93,11 +93,7 @@ impl BandwidthSample {
 
     fn slice_rates(&self) -> Vec<f64> {
         let mut rates = Vec::new();
-        let mut from = Mark {
-            at_ns: 0,
-            bytes: 0,
-            completions: 0,
-        };
+        let mut from = Mark { at_ns: 0, bytes: 0, completions: 0 };
         for mark in &self.marks {
             let time = Duration::from_nanos(mark.at_ns.saturating_sub(from.at_ns));
             let completions = mark.completions.saturating_sub(from.completions);
@@ -112,24 +108,12 @@ impl BandwidthSample {
 
     fn bytes_at(&self, at: Mono) -> Option<f64> {
         let at_ns = at.since(self.window.start).as_nanos() as u64;
-        let end = Mark {
-            at_ns: self.window.length().as_nanos() as u64,
-            bytes: self.bytes,
-            completions: 0,
-        };
-        let mut before = Mark {
-            at_ns: 0,
-            bytes: 0,
-            completions: 0,
-        };
+        let end = Mark { at_ns: self.window.length().as_nanos() as u64, bytes: self.bytes, completions: 0 };
+        let mut before = Mark { at_ns: 0, bytes: 0, completions: 0 };
         for mark in self.marks.iter().chain(std::iter::once(&end)) {
             if mark.at_ns >= at_ns {
                 let span = mark.at_ns - before.at_ns;
-                let share = if span == 0 {
-                    1.0
-                } else {
-                    (at_ns - before.at_ns) as f64 / span as f64
-                };
+                let share = if span == 0 { 1.0 } else { (at_ns - before.at_ns) as f64 / span as f64 };
                 return Some(before.bytes as f64 + share * (mark.bytes.saturating_sub(before.bytes)) as f64);
             }
             before = *mark;
@@ -169,10 +153,8 @@ mod tests {
         let stats = sample.slice_stats().expect("100 slices");
         assert_eq!((stats.slices, stats.variation), (100, 0.0));
         let part = Window::new(Mono::from_nanos(5_000 + 123_456_789), Duration::from_millis(333));
-        let (whole, within) = (
-            sample.average().expect("a window"),
-            sample.average_within(&part).expect("inside"),
-        );
+        let (whole, within) =
+            (sample.average().expect("a window"), sample.average_within(&part).expect("inside"));
         assert!((whole.0 - within.0).abs() / whole.0 < 1e-6, "{whole} {within}");
     }
 
@@ -185,9 +167,6 @@ mod tests {
     #[test]
     fn a_part_outside_the_window_has_no_rate() {
         let sample = steady(1_000, 64);
-        assert_eq!(
-            sample.average_within(&Window::new(Mono::from_nanos(0), Duration::from_millis(1))),
-            None
-        );
+        assert_eq!(sample.average_within(&Window::new(Mono::from_nanos(0), Duration::from_millis(1))), None);
     }
 }

@@ -52,9 +52,7 @@ impl Histogram {
 
     /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.counts
-            .add(&other.counts)
-            .expect("both histograms have the same constant bounds");
+        self.counts.add(&other.counts).expect("both histograms have the same constant bounds");
         self.clipped += other.clipped;
     }
 
@@ -91,18 +89,13 @@ impl Histogram {
 
     /// The recorded buckets as (highest value of the bucket in nanoseconds, count), ascending.
     pub fn buckets(&self) -> Vec<(u64, u64)> {
-        self.counts
-            .iter_recorded()
-            .map(|step| (step.value_iterated_to(), step.count_at_value()))
-            .collect()
+        self.counts.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect()
     }
 
     /// The HdrHistogram V2 encoding, which other tools read.
     pub fn to_v2(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        V2Serializer::new()
-            .serialize(&self.counts, &mut bytes)
-            .expect("writing into memory cannot fail");
+        V2Serializer::new().serialize(&self.counts, &mut bytes).expect("writing into memory cannot fail");
         bytes
     }
 
@@ -189,14 +182,9 @@ mod tests {
     #[test]
     fn an_encoded_histogram_reads_back_and_a_cut_one_does_not() {
         let mut histogram = Histogram::new();
-        [0, 5, 17_000, u64::MAX]
-            .into_iter()
-            .for_each(|v| histogram.record(v));
+        [0, 5, 17_000, u64::MAX].into_iter().for_each(|v| histogram.record(v));
         let bytes = histogram.to_v2();
-        assert_eq!(
-            Histogram::from_v2(&bytes, histogram.clipped()),
-            Ok(histogram.clone())
-        );
+        assert_eq!(Histogram::from_v2(&bytes, histogram.clipped()), Ok(histogram.clone()));
         assert_eq!(histogram.clipped(), 2);
         for cut in 0..bytes.len() {
             assert!(Histogram::from_v2(&bytes[..cut], 0).is_err(), "cut at {cut}");

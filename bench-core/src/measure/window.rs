@@ -18,10 +18,7 @@ pub struct Window {
 impl Window {
     /// The window from `start` on that is `length` long.
     pub fn new(start: Mono, length: Duration) -> Self {
-        Self {
-            start,
-            end: start.after(length),
-        }
+        Self { start, end: start.after(length) }
     }
 
     /// How long it is.
@@ -37,18 +34,12 @@ impl Window {
     /// The same stretch on the reference clock.
     #[must_use]
     pub fn to_reference(&self, clock: ClockOffset) -> Self {
-        Self {
-            start: clock.to_reference(self.start),
-            end: clock.to_reference(self.end),
-        }
+        Self { start: clock.to_reference(self.start), end: clock.to_reference(self.end) }
     }
 
     /// The stretch that both share; `None` where they share none.
     pub fn intersection(&self, other: &Self) -> Option<Self> {
-        let both = Self {
-            start: self.start.max(other.start),
-            end: self.end.min(other.end),
-        };
+        let both = Self { start: self.start.max(other.start), end: self.end.min(other.end) };
         (both.start < both.end).then_some(both)
     }
 }

@@ -50,9 +50,7 @@ impl FromStr for Budget {
         match text.trim() {
             "auto" => Ok(Self::Auto),
             "off" => Ok(Self::Off),
-            time => parse_duration(time).map(Self::Time).map_err(|_| BudgetError {
-                text: text.to_owned(),
-            }),
+            time => parse_duration(time).map(Self::Time).map_err(|_| BudgetError { text: text.to_owned() }),
         }
     }
 }
@@ -81,19 +79,12 @@ mod tests {
         assert_eq!(Budget::Auto.limit(32), None);
         assert_eq!(Budget::Auto.limit(33), Some(Duration::from_secs(600)));
         assert_eq!(Budget::Off.limit(4096), None);
-        assert_eq!(
-            Budget::Time(Duration::from_secs(5)).limit(2),
-            Some(Duration::from_secs(5))
-        );
+        assert_eq!(Budget::Time(Duration::from_secs(5)).limit(2), Some(Duration::from_secs(5)));
     }
 
     #[test]
     fn budgets_survive_their_text_form() {
-        for budget in [
-            Budget::Auto,
-            Budget::Off,
-            Budget::Time(Duration::from_millis(90_500)),
-        ] {
+        for budget in [Budget::Auto, Budget::Off, Budget::Time(Duration::from_millis(90_500))] {
             assert_eq!(budget.to_string().parse(), Ok(budget));
         }
         assert_eq!("10m".parse(), Ok(Budget::Time(Duration::from_secs(600))));

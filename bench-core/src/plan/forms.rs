@@ -41,8 +41,7 @@ impl Form for BitsPerSecond {
     const EXPECTED: &'static str = "a rate such as \"400G\" or a number of bits a second";
 
     fn read(text: &str) -> Result<Self, String> {
-        text.parse()
-            .map_err(|error: crate::units::RateError| error.to_string())
+        text.parse().map_err(|error: crate::units::RateError| error.to_string())
     }
 
     fn print(&self) -> String {
@@ -54,8 +53,7 @@ impl Form for Budget {
     const EXPECTED: &'static str = "a budget such as \"10m\", \"off\" or \"auto\"";
 
     fn read(text: &str) -> Result<Self, String> {
-        text.parse()
-            .map_err(|error: super::BudgetError| error.to_string())
+        text.parse().map_err(|error: super::BudgetError| error.to_string())
     }
 
     fn print(&self) -> String {

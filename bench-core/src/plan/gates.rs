@@ -37,12 +37,7 @@ pub struct PopulationGate {
 
 impl Default for PopulationGate {
     fn default() -> Self {
-        Self {
-            bandwidth_floor: 0.20,
-            latency_floor: 1.0,
-            deviations: 6.0,
-            min_cells: 6,
-        }
+        Self { bandwidth_floor: 0.20, latency_floor: 1.0, deviations: 6.0, min_cells: 6 }
     }
 }
 

@@ -105,9 +105,7 @@ impl<'de> Visitor<'de> for PopulationVisitor {
     fn visit_str<E: Error>(self, text: &str) -> Result<PopulationSpec, E> {
         match text {
             OFF => Ok(PopulationSpec::Off),
-            other => Err(E::custom(format!(
-                "{other:?} is neither \"off\" nor a table of limits"
-            ))),
+            other => Err(E::custom(format!("{other:?} is neither \"off\" nor a table of limits"))),
         }
     }
 

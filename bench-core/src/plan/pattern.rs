@@ -44,14 +44,8 @@ pub enum RailMode {
 
 impl Pattern {
     /// Every pattern, in the order of the documentation.
-    pub const ALL: [Self; 6] = [
-        Self::Pairs,
-        Self::Shift,
-        Self::AllToAll,
-        Self::Incast,
-        Self::Outcast,
-        Self::Loopback,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Pairs, Self::Shift, Self::AllToAll, Self::Incast, Self::Outcast, Self::Loopback];
 
     /// The name in plans, flags and results.
     pub const fn name(self) -> &'static str {

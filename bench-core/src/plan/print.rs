@@ -63,12 +63,7 @@ fn tables(cases: &[TestCase]) -> Vec<TestSpec> {
 /// Whether `table` differs from `last` in its size alone, and in a size that `last` has not got.
 fn extends(last: &TestSpec, table: &TestSpec, size: Bytes) -> bool {
     let sizes = last.sizes.clone();
-    !sizes.as_ref().is_some_and(|sizes| sizes.contains(&size))
-        && *last
-            == TestSpec {
-                sizes,
-                ..table.clone()
-            }
+    !sizes.as_ref().is_some_and(|sizes| sizes.contains(&size)) && *last == TestSpec { sizes, ..table.clone() }
 }
 
 /// The table of a case, without its size.

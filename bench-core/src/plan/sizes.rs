@@ -111,19 +111,10 @@ mod tests {
         assert!(matches!(parse_sizes("64K,"), Err(SizesError::Size(_))));
         assert!(matches!(parse_sizes("1:2:3"), Err(SizesError::Size(_))));
         assert_eq!(parse_sizes("0:8M"), Err(SizesError::Zero));
-        assert!(matches!(
-            parse_sizes("8M:64K"),
-            Err(SizesError::Descending { .. })
-        ));
-        assert_eq!(
-            parse_sizes("64K:8M,1M"),
-            Err(SizesError::Repeated { size: Bytes(1 << 20) })
-        );
+        assert!(matches!(parse_sizes("8M:64K"), Err(SizesError::Descending { .. })));
+        assert_eq!(parse_sizes("64K:8M,1M"), Err(SizesError::Repeated { size: Bytes(1 << 20) }));
         let many: Vec<String> = (1..=1_001).map(|size| size.to_string()).collect();
-        assert_eq!(
-            parse_sizes(&many.join(",")),
-            Err(SizesError::TooMany { max: 1_000 })
-        );
+        assert_eq!(parse_sizes(&many.join(",")), Err(SizesError::TooMany { max: 1_000 }));
     }
 
     proptest! {

@@ -129,12 +129,8 @@ impl PlanSpec {
         let (tests, test) = if flags.tests.is_some() || flags.test.is_some() {
             (flags.tests.clone(), flags.test.clone())
         } else {
-            let tables = self.test.map(|tables| {
-                tables
-                    .into_iter()
-                    .map(|table| table.overridden_by(&flags))
-                    .collect()
-            });
+            let tables =
+                self.test.map(|tables| tables.into_iter().map(|table| table.overridden_by(&flags)).collect());
             (self.tests, tables)
         };
         Self {
@@ -200,24 +196,13 @@ impl TestSpec {
 /// Gives a parser's error its line and its key.
 fn locate(text: &str, mut error: toml::de::Error) -> PlanError {
     let span = error.span().unwrap_or(text.len()..text.len());
-    let line = 1 + text
-        .bytes()
-        .take(span.start)
-        .filter(|byte| *byte == b'\n')
-        .count();
+    let line = 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count();
     // Without its input the parser prints the message and then the path of keys, which it offers in no other way.
     error.set_input(None);
     let shown = error.to_string();
-    let path = shown
-        .lines()
-        .last()
-        .and_then(|last| last.strip_prefix("in `")?.strip_suffix('`'));
+    let path = shown.lines().last().and_then(|last| last.strip_prefix("in `")?.strip_suffix('`'));
     // The path ends at the table of an unknown key, and the span is that key.
-    let unknown = error
-        .message()
-        .starts_with(UNKNOWN_KEY)
-        .then(|| text.get(span))
-        .flatten();
+    let unknown = error.message().starts_with(UNKNOWN_KEY).then(|| text.get(span)).flatten();
     let key = match (path, unknown) {
         (None, None) => None,
         (Some(key), None) | (None, Some(key)) => Some(key.to_owned()),

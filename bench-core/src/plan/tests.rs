@@ -61,10 +61,7 @@ fn every_key_reaches_the_plan() {
         "#,
     )
     .expect("a valid plan");
-    assert_eq!(
-        titles(&plan),
-        ["tcp_lat 8", "tcp_bw 64K", "tcp_bw 128K", "tcp_bw 1M"]
-    );
+    assert_eq!(titles(&plan), ["tcp_lat 8", "tcp_bw 64K", "tcp_bw 128K", "tcp_bw 1M"]);
     let (lat, bw) = (plan.cases[0], plan.cases[3]);
     assert_eq!((lat.streams, lat.rate_limit), (1, None));
     assert_eq!((bw.streams, bw.rate_limit), (4, Some(BitsPerSecond(2e9))));
@@ -83,13 +80,7 @@ fn every_key_reaches_the_plan() {
     assert_eq!(plan.gates.max_latency, Some(Duration::from_micros(30)));
     assert_eq!(plan.gates.min_line_rate_share, Some(0.9));
     let default = PopulationGate::default();
-    assert_eq!(
-        plan.gates.population,
-        Some(PopulationGate {
-            min_cells: 12,
-            ..default
-        })
-    );
+    assert_eq!(plan.gates.population, Some(PopulationGate { min_cells: 12, ..default }));
 }
 
 #[test]
@@ -113,11 +104,7 @@ fn a_test_table_takes_from_the_plan_what_it_leaves_out() {
     let shape = |case: &TestCase| (case.streams, case.window.as_secs(), case.size);
     assert_eq!(
         plan.cases.iter().map(shape).collect::<Vec<_>>(),
-        [
-            (8, 1, Bytes(1 << 20)),
-            (2, 3, Bytes(128 << 10)),
-            (1, 1, Bytes(64))
-        ]
+        [(8, 1, Bytes(1 << 20)), (2, 3, Bytes(128 << 10)), (1, 1, Bytes(64))]
     );
 }
 
@@ -126,54 +113,27 @@ fn errors_of_the_text_name_line_and_key_and_what_is_known() {
     let cases = [
         ("\ntest_size = 4", 2, "test_size", "`latency_sizes`"),
         ("seed = 1\nduration = \"2x\"", 2, "duration", "such as 2s"),
-        (
-            "tests = [\n \"tcp_bw\",\n \"tcp_bx\"]",
-            3,
-            "tests",
-            "`tcp_bw` or `tcp_lat`",
-        ),
+        ("tests = [\n \"tcp_bw\",\n \"tcp_bx\"]", 3, "tests", "`tcp_bw` or `tcp_lat`"),
         ("streams = -1", 1, "streams", "-1"),
         ("sizes = [\"64K\",\n\"64Q\"]", 2, "sizes", "64Q"),
-        (
-            "[gates]\nmin_bandwidth = true",
-            2,
-            "gates.min_bandwidth",
-            "a rate such as",
-        ),
-        (
-            "[gates.population]\nfloor = 1",
-            2,
-            "gates.population.floor",
-            "`bandwidth_floor`",
-        ),
+        ("[gates]\nmin_bandwidth = true", 2, "gates.min_bandwidth", "a rate such as"),
+        ("[gates.population]\nfloor = 1", 2, "gates.population.floor", "`bandwidth_floor`"),
         ("[gates]\npopulation = \"on\"", 2, "gates.population", "\"off\""),
-        (
-            "[[test]]\nkind = \"tcp_bw\"\nsteams = 2",
-            3,
-            "test.steams",
-            "`streams`",
-        ),
+        ("[[test]]\nkind = \"tcp_bw\"\nsteams = 2", 3, "test.steams", "`streams`"),
         ("[[test]]\nsize = 1", 1, "test", "`kind`"),
         ("budget = \"soon\"", 1, "budget", "10m"),
         ("pattern = \"ring\"", 1, "pattern", "`shift`"),
     ];
     for (text, line, key, hint) in cases {
         match PlanSpec::from_toml(text) {
-            Err(PlanError::Key {
-                line: l,
-                key: k,
-                message,
-            }) => {
+            Err(PlanError::Key { line: l, key: k, message }) => {
                 assert_eq!((l, k.as_str()), (line, key), "{text}");
                 assert!(message.contains(hint), "{text}: {message}");
             }
             other => panic!("{text}: {other:?}"),
         }
     }
-    assert!(matches!(
-        PlanSpec::from_toml("seed = 1\nwhat is this"),
-        Err(PlanError::Syntax { line: 2, .. })
-    ));
+    assert!(matches!(PlanSpec::from_toml("seed = 1\nwhat is this"), Err(PlanError::Syntax { line: 2, .. })));
 }
 
 #[test]
@@ -193,18 +153,9 @@ fn values_outside_their_bounds_are_refused_by_key() {
         ("[gates]\nmin_line_rate_share = 1.5", "gates.min_line_rate_share"),
         ("[gates]\nmin_line_rate_share = nan", "gates.min_line_rate_share"),
         ("[gates]\nmax_latency = \"2m\"", "gates.max_latency"),
-        (
-            "[gates.population]\nbandwidth_floor = 0.0",
-            "gates.population.bandwidth_floor",
-        ),
-        (
-            "[gates.population]\nlatency_floor = inf",
-            "gates.population.latency_floor",
-        ),
-        (
-            "[gates.population]\ndeviations = 0.5",
-            "gates.population.deviations",
-        ),
+        ("[gates.population]\nbandwidth_floor = 0.0", "gates.population.bandwidth_floor"),
+        ("[gates.population]\nlatency_floor = inf", "gates.population.latency_floor"),
+        ("[gates.population]\ndeviations = 0.5", "gates.population.deviations"),
         ("[gates.population]\nmin_cells = 2", "gates.population.min_cells"),
     ] {
         assert!(
@@ -221,41 +172,25 @@ fn contradictions_are_refused_each_with_its_remedy() {
     assert_eq!(plan("test = []"), Err(PlanError::Empty { key: "test" }));
     assert_eq!(plan("sizes = []"), Err(PlanError::Empty { key: "sizes" }));
     assert_eq!(plan("rails = []"), Err(PlanError::Empty { key: "rails" }));
-    assert_eq!(
-        plan("rails = [1, 2, 1]"),
-        Err(PlanError::RepeatedRail { rail: RailId(1) })
-    );
+    assert_eq!(plan("rails = [1, 2, 1]"), Err(PlanError::RepeatedRail { rail: RailId(1) }));
     assert_eq!(
         plan("tests = [\"tcp_bw\", \"tcp_bw\"]"),
-        Err(PlanError::RepeatedTest {
-            kind: TestKind::TcpBw
-        })
+        Err(PlanError::RepeatedTest { kind: TestKind::TcpBw })
     );
     assert_eq!(
         plan("pattern = \"shift\"\nduplex = \"both\""),
-        Err(PlanError::Duplex {
-            pattern: Pattern::Shift
-        })
+        Err(PlanError::Duplex { pattern: Pattern::Shift })
     );
-    assert_eq!(
-        plan("tests = [\"tcp_bw\"]\n[[test]]\nkind = \"tcp_lat\""),
-        Err(PlanError::TwoTestLists)
-    );
+    assert_eq!(plan("tests = [\"tcp_bw\"]\n[[test]]\nkind = \"tcp_lat\""), Err(PlanError::TwoTestLists));
     for key in ["streams = 2", "rate_limit = \"1G\""] {
         let refused = plan(&format!("[[test]]\nkind = \"tcp_lat\"\n{key}"));
         assert!(matches!(refused, Err(PlanError::NotForLatency { .. })), "{key}");
     }
-    assert!(matches!(
-        plan("sizes = [\"64K:1M\", \"128K\"]"),
-        Err(PlanError::Sizes { key: "sizes", .. })
-    ));
+    assert!(matches!(plan("sizes = [\"64K:1M\", \"128K\"]"), Err(PlanError::Sizes { key: "sizes", .. })));
     let many: Vec<String> = (1..=1_000).map(|size| size.to_string()).collect();
     assert!(matches!(
         plan(&format!("sizes = [{}]", many.join(","))),
-        Err(PlanError::TooManyCases {
-            cases: 1_001,
-            max: 1_000
-        })
+        Err(PlanError::TooManyCases { cases: 1_001, max: 1_000 })
     ));
 }
 
@@ -288,17 +223,9 @@ fn flags_win_over_the_file_and_over_its_test_tables() {
         "#,
     )
     .expect("a valid plan");
-    let plan = file
-        .clone()
-        .overridden_by(flags)
-        .validate()
-        .expect("a valid plan");
+    let plan = file.clone().overridden_by(flags).validate().expect("a valid plan");
     assert_eq!(titles(&plan), ["tcp_bw 1M", "tcp_lat 8"]);
-    assert!(
-        plan.cases
-            .iter()
-            .all(|case| case.window == Duration::from_secs(3))
-    );
+    assert!(plan.cases.iter().all(|case| case.window == Duration::from_secs(3)));
     assert_eq!((plan.cases[0].streams, plan.cases[1].streams), (4, 1));
     assert_eq!(plan.seed, 7);
     assert_eq!(plan.gates.max_latency, Some(Duration::from_micros(30)));
@@ -306,14 +233,8 @@ fn flags_win_over_the_file_and_over_its_test_tables() {
     let population = plan.gates.population.expect("the file turns it on");
     assert_eq!((population.min_cells, population.deviations), (20, 5.0));
 
-    let tests = PlanSpec {
-        tests: Some(vec![TestKind::TcpLat]),
-        ..PlanSpec::default()
-    };
-    assert_eq!(
-        titles(&file.overridden_by(tests).validate().expect("a valid plan")),
-        ["tcp_lat 64"]
-    );
+    let tests = PlanSpec { tests: Some(vec![TestKind::TcpLat]), ..PlanSpec::default() };
+    assert_eq!(titles(&file.overridden_by(tests).validate().expect("a valid plan")), ["tcp_lat 64"]);
 }
 
 #[test]
@@ -351,10 +272,7 @@ fn every_flag_that_is_set_wins_and_every_other_leaves_the_file_as_it_is() {
         .expect("every key")
     };
     let file = whole(1, ["blocking", "off", "pairs", "one_way", "serial", "never"]);
-    let flags = whole(
-        2,
-        ["spinning", "sampled", "shift", "both", "parallel", "suspects"],
-    );
+    let flags = whole(2, ["spinning", "sampled", "shift", "both", "parallel", "suspects"]);
     assert_eq!(file.clone().overridden_by(flags.clone()), flags);
     assert_eq!(file.clone().overridden_by(PlanSpec::default()), file);
     assert_eq!(PlanSpec::default().overridden_by(flags.clone()), flags);
@@ -362,9 +280,7 @@ fn every_flag_that_is_set_wins_and_every_other_leaves_the_file_as_it_is() {
 
 #[test]
 fn the_plan_as_run_lists_equal_tests_once_with_all_their_sizes() {
-    let text = plan("tests = [\"tcp_bw\"]\nsizes = \"64K:1M\"")
-        .expect("a valid plan")
-        .to_toml();
+    let text = plan("tests = [\"tcp_bw\"]\nsizes = \"64K:1M\"").expect("a valid plan").to_toml();
     assert_eq!(text.matches("[[test]]").count(), 1, "{text}");
     assert!(text.contains("\"512K\""), "{text}");
 }

@@ -54,10 +54,7 @@ fn cases(spec: &PlanSpec) -> Result<Vec<TestCase>, PlanError> {
         let (template, sizes) = template(&test, spec)?;
         cases.extend(sizes.into_iter().map(|size| TestCase { size, ..template }));
         if cases.len() > bounds::MAX_CASES {
-            return Err(PlanError::TooManyCases {
-                cases: cases.len(),
-                max: bounds::MAX_CASES,
-            });
+            return Err(PlanError::TooManyCases { cases: cases.len(), max: bounds::MAX_CASES });
         }
     }
     Ok(cases)
@@ -121,12 +118,8 @@ fn sizes(test: &TestSpec, spec: &PlanSpec) -> Result<Vec<Bytes>, PlanError> {
         Spread::Latency => ("latency_sizes", &spec.latency_sizes, &bounds::LATENCY_SIZE),
     };
     let key = if test.sizes.is_some() { "test.sizes" } else { key };
-    let sizes = test
-        .sizes
-        .as_ref()
-        .or(around.as_ref())
-        .cloned()
-        .unwrap_or_else(|| vec![test.kind.default_size()]);
+    let sizes =
+        test.sizes.as_ref().or(around.as_ref()).cloned().unwrap_or_else(|| vec![test.kind.default_size()]);
     if sizes.is_empty() {
         return Err(PlanError::Empty { key });
     }
@@ -184,30 +177,10 @@ fn gates(spec: GatesSpec) -> Result<Gates, PlanError> {
 
 fn checked_population(gate: PopulationGate) -> Result<PopulationGate, PlanError> {
     let show = f64::to_string;
-    within(
-        "gates.population.bandwidth_floor",
-        gate.bandwidth_floor,
-        &bounds::SHARE,
-        show,
-    )?;
-    within(
-        "gates.population.latency_floor",
-        gate.latency_floor,
-        &bounds::LATENCY_FLOOR,
-        show,
-    )?;
-    within(
-        "gates.population.deviations",
-        gate.deviations,
-        &bounds::DEVIATIONS,
-        show,
-    )?;
-    within(
-        "gates.population.min_cells",
-        gate.min_cells,
-        &bounds::MIN_CELLS,
-        u32::to_string,
-    )?;
+    within("gates.population.bandwidth_floor", gate.bandwidth_floor, &bounds::SHARE, show)?;
+    within("gates.population.latency_floor", gate.latency_floor, &bounds::LATENCY_FLOOR, show)?;
+    within("gates.population.deviations", gate.deviations, &bounds::DEVIATIONS, show)?;
+    within("gates.population.min_cells", gate.min_cells, &bounds::MIN_CELLS, u32::to_string)?;
     Ok(gate)
 }
 
@@ -229,20 +202,11 @@ fn within<T: PartialOrd>(
     if range.contains(&value) {
         return Ok(());
     }
-    Err(PlanError::OutOfRange {
-        key,
-        value: show(&value),
-        low: show(range.start()),
-        high: show(range.end()),
-    })
+    Err(PlanError::OutOfRange { key, value: show(&value), low: show(range.start()), high: show(range.end()) })
 }
 
 fn refuse_for_latency(key: &'static str, kind: TestKind, set: bool) -> Result<(), PlanError> {
-    if set {
-        Err(PlanError::NotForLatency { key, kind })
-    } else {
-        Ok(())
-    }
+    if set { Err(PlanError::NotForLatency { key, kind }) } else { Ok(()) }
 }
 
 fn first_repeated<T: Copy + Ord>(items: &[T]) -> Option<T> {

@@ -5,14 +5,8 @@ use super::model::{CellReport, PurposeWord, RunReport};
 /// The text of `cells.csv`, with a header line.
 pub fn render(report: &RunReport) -> String {
     let header = COLUMNS.map(|(name, _)| name.to_owned());
-    let lines = report
-        .cells
-        .iter()
-        .map(|cell| COLUMNS.map(|(_, value)| value(cell)));
-    std::iter::once(header)
-        .chain(lines)
-        .map(|fields| line(&fields))
-        .collect()
+    let lines = report.cells.iter().map(|cell| COLUMNS.map(|(_, value)| value(cell)));
+    std::iter::once(header).chain(lines).map(|fields| line(&fields)).collect()
 }
 
 fn line(fields: &[String]) -> String {
@@ -58,48 +52,20 @@ const COLUMNS: [(&str, Field); 27] = [
     ("status", |c| c.status.to_string()),
     ("reason", |c| c.reason.clone()),
     ("round", |c| or_empty(c.round)),
-    ("epoch", |c| {
-        or_empty(c.attempt.as_ref().map(|attempt| &attempt.epoch))
-    }),
-    ("attempt", |c| {
-        or_empty(c.attempt.as_ref().map(|attempt| attempt.attempt))
-    }),
-    ("bw_avg_gbps", |c| {
-        or_empty(c.bandwidth.as_ref().map(|b| b.bw_avg_gbps))
-    }),
-    ("bw_min_slice_gbps", |c| {
-        or_empty(c.bandwidth.as_ref().and_then(|b| b.bw_min_slice_gbps))
-    }),
-    ("variation", |c| {
-        or_empty(c.bandwidth.as_ref().and_then(|b| b.variation))
-    }),
-    ("sender_gbps", |c| {
-        or_empty(c.bandwidth.as_ref().map(|b| b.sender_gbps))
-    }),
-    ("receiver_gbps", |c| {
-        or_empty(c.bandwidth.as_ref().map(|b| b.receiver_gbps))
-    }),
-    ("retransmits", |c| {
-        or_empty(c.bandwidth.as_ref().and_then(|b| b.retransmits))
-    }),
+    ("epoch", |c| or_empty(c.attempt.as_ref().map(|attempt| &attempt.epoch))),
+    ("attempt", |c| or_empty(c.attempt.as_ref().map(|attempt| attempt.attempt))),
+    ("bw_avg_gbps", |c| or_empty(c.bandwidth.as_ref().map(|b| b.bw_avg_gbps))),
+    ("bw_min_slice_gbps", |c| or_empty(c.bandwidth.as_ref().and_then(|b| b.bw_min_slice_gbps))),
+    ("variation", |c| or_empty(c.bandwidth.as_ref().and_then(|b| b.variation))),
+    ("sender_gbps", |c| or_empty(c.bandwidth.as_ref().map(|b| b.sender_gbps))),
+    ("receiver_gbps", |c| or_empty(c.bandwidth.as_ref().map(|b| b.receiver_gbps))),
+    ("retransmits", |c| or_empty(c.bandwidth.as_ref().and_then(|b| b.retransmits))),
     ("lat_count", |c| or_empty(c.latency.as_ref().map(|l| l.count))),
-    ("lat_min_us", |c| {
-        or_empty(c.latency.as_ref().map(|l| l.lat_min_us))
-    }),
-    ("lat_p50_us", |c| {
-        or_empty(c.latency.as_ref().map(|l| l.lat_p50_us))
-    }),
-    ("lat_p90_us", |c| {
-        or_empty(c.latency.as_ref().map(|l| l.lat_p90_us))
-    }),
-    ("lat_p99_us", |c| {
-        or_empty(c.latency.as_ref().map(|l| l.lat_p99_us))
-    }),
-    ("lat_p999_us", |c| {
-        or_empty(c.latency.as_ref().map(|l| l.lat_p999_us))
-    }),
-    ("lat_max_us", |c| {
-        or_empty(c.latency.as_ref().map(|l| l.lat_max_us))
-    }),
+    ("lat_min_us", |c| or_empty(c.latency.as_ref().map(|l| l.lat_min_us))),
+    ("lat_p50_us", |c| or_empty(c.latency.as_ref().map(|l| l.lat_p50_us))),
+    ("lat_p90_us", |c| or_empty(c.latency.as_ref().map(|l| l.lat_p90_us))),
+    ("lat_p99_us", |c| or_empty(c.latency.as_ref().map(|l| l.lat_p99_us))),
+    ("lat_p999_us", |c| or_empty(c.latency.as_ref().map(|l| l.lat_p999_us))),
+    ("lat_max_us", |c| or_empty(c.latency.as_ref().map(|l| l.lat_max_us))),
     ("overlap_share", |c| or_empty(c.concurrency.overlap_share)),
 ];

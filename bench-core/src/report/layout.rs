@@ -19,20 +19,11 @@ pub(super) struct Grid {
 /// A matrix with at most [`MAX_ROWS`] nodes: those with the worst cells.
 pub(super) fn grid(matrix: &MatrixReport) -> Grid {
     let shown = shown(matrix);
-    let rows = shown
-        .iter()
-        .map(|row| shown.iter().map(|column| field(matrix, *row, *column)).collect())
-        .collect();
-    let unit = if matrix.bw_avg_gbps.is_some() {
-        "Gb/s"
-    } else {
-        "p50/p99 us"
-    };
+    let rows =
+        shown.iter().map(|row| shown.iter().map(|column| field(matrix, *row, *column)).collect()).collect();
+    let unit = if matrix.bw_avg_gbps.is_some() { "Gb/s" } else { "p50/p99 us" };
     let mut notes = Vec::new();
-    let medians = [
-        (matrix.bw_median_gbps, "Gb/s"),
-        (matrix.lat_median_p50_us, "us (p50)"),
-    ];
+    let medians = [(matrix.bw_median_gbps, "Gb/s"), (matrix.lat_median_p50_us, "us (p50)")];
     for (value, unit) in medians {
         notes.extend(value.map(|value| format!("median {value:.2} {unit}")));
     }
@@ -62,11 +53,7 @@ pub(super) fn grid(matrix: &MatrixReport) -> Grid {
 
 fn field(matrix: &MatrixReport, row: usize, column: usize) -> String {
     let at = |grid: &Option<Vec<Vec<Option<f64>>>>| grid.as_ref()?.get(row)?.get(column).copied()?;
-    match (
-        at(&matrix.bw_avg_gbps),
-        at(&matrix.lat_p50_us),
-        at(&matrix.lat_p99_us),
-    ) {
+    match (at(&matrix.bw_avg_gbps), at(&matrix.lat_p50_us), at(&matrix.lat_p99_us)) {
         (Some(rate), _, _) => format!("{rate:.2}"),
         (None, Some(p50), Some(p99)) => format!("{p50:.1}/{p99:.1}"),
         (None, _, _) => NOTHING.to_owned(),
@@ -105,9 +92,8 @@ pub(super) fn finding(finding: &FindingReport) -> String {
 }
 
 /// Columns of the latency table.
-pub(super) const LATENCY_COLUMNS: [&str; 10] = [
-    "test", "rail", "cells", "count", "min", "p50", "p90", "p99", "p99.9", "max",
-];
+pub(super) const LATENCY_COLUMNS: [&str; 10] =
+    ["test", "rail", "cells", "count", "min", "p50", "p90", "p99", "p99.9", "max"];
 
 /// One line of the latency table for each test, size and rail, in microseconds.
 pub(super) fn latency_rows(report: &RunReport) -> Vec<Vec<String>> {
@@ -185,10 +171,7 @@ pub(super) fn not_tested(report: &RunReport) -> Vec<String> {
         })
         .collect();
     if without.len() > MAX_LISTED {
-        lines.push(format!(
-            "and {} more; cells.csv and the JSON have all",
-            without.len() - MAX_LISTED
-        ));
+        lines.push(format!("and {} more; cells.csv and the JSON have all", without.len() - MAX_LISTED));
     }
     lines
 }

@@ -13,10 +13,7 @@ pub fn render(report: &RunReport) -> String {
         heading(&mut text, "Findings");
         for finding in &report.findings {
             bullets(&mut text, &[layout::finding(finding)]);
-            let remedy = finding
-                .remedy
-                .iter()
-                .map(|remedy| format!("what to do: {remedy}"));
+            let remedy = finding.remedy.iter().map(|remedy| format!("what to do: {remedy}"));
             for detail in finding.evidence.iter().cloned().chain(remedy) {
                 line(&mut text, &format!("  - {}", escape(&detail)));
             }
@@ -27,9 +24,7 @@ pub fn render(report: &RunReport) -> String {
         heading(&mut text, &grid.title);
         bullets(&mut text, &grid.notes);
         text.push('\n');
-        let header: Vec<String> = std::iter::once(String::new())
-            .chain(grid.names.iter().cloned())
-            .collect();
+        let header: Vec<String> = std::iter::once(String::new()).chain(grid.names.iter().cloned()).collect();
         let rows = grid.names.iter().zip(&grid.rows).map(|(name, row)| {
             let fields = std::iter::once(format!("**{name}**")).chain(row.iter().cloned());
             fields.collect()
@@ -48,10 +43,7 @@ pub fn render(report: &RunReport) -> String {
         heading(&mut text, "Not measured");
         bullets(&mut text, &without);
     }
-    line(
-        &mut text,
-        &format!("\nRun `{}`, started {}.", report.run_id, report.started_wall),
-    );
+    line(&mut text, &format!("\nRun `{}`, started {}.", report.run_id, report.started_wall));
     text
 }
 
@@ -71,11 +63,8 @@ fn table(text: &mut String, header: &[String], rows: Vec<Vec<String>>) {
         format!("| {} |", escaped.join(" | "))
     };
     line(text, &row(header));
-    let aligned: Vec<&str> = header
-        .iter()
-        .enumerate()
-        .map(|(i, _)| if i == 0 { "---" } else { "---:" })
-        .collect();
+    let aligned: Vec<&str> =
+        header.iter().enumerate().map(|(i, _)| if i == 0 { "---" } else { "---:" }).collect();
     line(text, &format!("| {} |", aligned.join(" | ")));
     for fields in &rows {
         line(text, &row(fields));
@@ -84,10 +73,7 @@ fn table(text: &mut String, header: &[String], rows: Vec<Vec<String>>) {
 
 /// Text that Markdown shows as it is: a reason may hold a table's bar, a tag or a line break.
 fn escape(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('|', "\\|")
-        .replace('<', "&lt;")
-        .replace(['\r', '\n'], " ")
+    text.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace(['\r', '\n'], " ")
 }
 
 fn line(text: &mut String, content: &str) {

@@ -75,9 +75,7 @@ impl RunReport {
         }
         let envelope: Envelope = serde_json::from_str(text).map_err(json_error)?;
         if envelope.schema != SCHEMA {
-            return Err(ReportError::Schema {
-                found: envelope.schema,
-            });
+            return Err(ReportError::Schema { found: envelope.schema });
         }
         serde_json::from_str(text).map_err(json_error)
     }
@@ -112,7 +110,5 @@ pub enum ReportError {
 }
 
 fn json_error(error: serde_json::Error) -> ReportError {
-    ReportError::Json {
-        reason: error.to_string(),
-    }
+    ReportError::Json { reason: error.to_string() }
 }

@@ -11,11 +11,7 @@ use crate::record::{Loss, LossWord, Phase, RunRecord};
 
 /// Three nodes, two rails, both kinds of test; one slow side, one lost cell with awkward text.
 fn small() -> (Fabric, Vec<RunRecord>) {
-    let part = Part::Node {
-        node: NodeIndex(2),
-        rails: Rails::One(RailId(1)),
-        side: Side::Receive,
-    };
+    let part = Part::Node { node: NodeIndex(2), rails: Rails::One(RailId(1)), side: Side::Receive };
     let mut fabric = Fabric::new(3, 2, 42).with(part, 0.3);
     fabric.kinds = vec![TestKind::TcpBw, TestKind::TcpLat];
     let mut records = fabric.records_with_retests();
@@ -42,17 +38,12 @@ fn report(fabric: &Fabric, records: &[RunRecord]) -> RunReport {
 
 /// Compares with a file beside this one. UPDATE_GOLDEN=1 writes it; the difference is then a change of the contract.
 fn golden(name: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("src/report/golden")
-        .join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/report/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, text).expect("the golden folder is writable");
     }
     let expected = std::fs::read_to_string(&path).expect("the golden file is part of the repository");
-    assert!(
-        expected == text,
-        "{name} differs; run with UPDATE_GOLDEN=1 and look at the diff:\n{text}"
-    );
+    assert!(expected == text, "{name} differs; run with UPDATE_GOLDEN=1 and look at the diff:\n{text}");
 }
 
 #[test]
@@ -78,12 +69,7 @@ fn a_report_reads_back_whole_and_draws_the_same_forms() {
 fn the_top_level_is_the_contract() {
     let (fabric, records) = small();
     let json: serde_json::Value = serde_json::from_str(&report(&fabric, &records).to_json()).expect("JSON");
-    let keys: Vec<&str> = json
-        .as_object()
-        .expect("an object")
-        .keys()
-        .map(String::as_str)
-        .collect();
+    let keys: Vec<&str> = json.as_object().expect("an object").keys().map(String::as_str).collect();
     assert_eq!(
         keys,
         [
@@ -118,10 +104,7 @@ fn another_schema_or_another_file_is_refused_with_a_reason() {
         "result has schema \"railmesh/result/2\", this build reads \"railmesh/result/1\"; \
          use the railmesh that wrote it"
     );
-    assert!(matches!(
-        RunReport::from_json("{}"),
-        Err(ReportError::Json { .. })
-    ));
+    assert!(matches!(RunReport::from_json("{}"), Err(ReportError::Json { .. })));
     let cut = &json[..json.len() / 2];
     assert!(matches!(RunReport::from_json(cut), Err(ReportError::Json { .. })));
 }
@@ -143,9 +126,8 @@ fn a_merged_histogram_holds_the_planned_cells_and_no_retest() {
         let buckets: u64 = histogram.buckets_le_ns.iter().map(|(_, count)| count).sum();
         assert_eq!(buckets, histogram.count);
         use base64::Engine as _;
-        let bytes = base64::engine::general_purpose::STANDARD
-            .decode(&histogram.hdr_v2_base64)
-            .expect("base64");
+        let bytes =
+            base64::engine::general_purpose::STANDARD.decode(&histogram.hdr_v2_base64).expect("base64");
         let back = crate::measure::Histogram::from_v2(&bytes, histogram.clipped).expect("HdrHistogram V2");
         assert_eq!(back.len(), histogram.count);
     }
@@ -161,10 +143,7 @@ fn a_lost_cell_is_null_in_the_matrix_and_listed_with_its_reason() {
     assert_eq!(report.cells[0].status, CellStatus::Timeout);
     assert_eq!(report.cells[0].bandwidth, None);
     let text = text::render(&report);
-    assert!(
-        text.contains("not measured\n  tcp_bw 128K, rail 0, n0 -> n1: timeout: n1 said"),
-        "{text}"
-    );
+    assert!(text.contains("not measured\n  tcp_bw 128K, rail 0, n0 -> n1: timeout: n1 said"), "{text}");
 }
 
 #[test]
@@ -195,10 +174,7 @@ fn csv_quotes_as_rfc_4180_and_leaves_missing_values_empty() {
 fn markdown_keeps_its_tables_whole_whatever_a_reason_holds() {
     let (fabric, records) = small();
     let markdown = markdown::render(&report(&fabric, &records));
-    assert!(
-        markdown.contains("n1 said \"later\", \\| then nothing"),
-        "{markdown}"
-    );
+    assert!(markdown.contains("n1 said \"later\", \\| then nothing"), "{markdown}");
 }
 
 #[test]
@@ -211,10 +187,7 @@ fn a_large_matrix_is_cut_to_the_nodes_with_the_worst_cells_and_says_so() {
     };
     let fabric = Fabric::new(20, 1, 5).with(pair, 0.3);
     let text = text::render(&report(&fabric, &fabric.records()));
-    assert!(
-        text.contains("cut to the 16 of 20 nodes with the worst cells"),
-        "{text}"
-    );
+    assert!(text.contains("cut to the 16 of 20 nodes with the worst cells"), "{text}");
     let header = text
         .lines()
         .find(|line| line.trim_start().starts_with('n') && line.split_whitespace().count() == 16)
@@ -232,31 +205,16 @@ fn gaps_between_rounds_are_counted_from_window_to_window() {
     assert_eq!((gaps.p50_ms, gaps.p99_ms, gaps.max_ms), (2.0, 2.0, 2.0));
     assert_eq!((schedule.rounds_planned, schedule.rounds_played), (4, 4));
     assert_eq!(gaps.count, schedule.rounds_played + schedule.rounds_added - 1);
-    assert_eq!(
-        (schedule.coverage.planned_pairs, schedule.coverage.measured_pairs),
-        (12, 12)
-    );
+    assert_eq!((schedule.coverage.planned_pairs, schedule.coverage.measured_pairs), (12, 12));
 }
 
 #[test]
 fn records_that_stop_early_give_a_report_that_says_so() {
     let (fabric, records) = small();
     let report = report(&fabric, &records[..1]);
-    assert_eq!(
-        (report.verdict, report.end.word),
-        (RunVerdict::Incomplete, EndWord::Open)
-    );
-    assert_eq!(
-        (report.histograms.len(), report.schedule.gaps.is_none()),
-        (0, true)
-    );
+    assert_eq!((report.verdict, report.end.word), (RunVerdict::Incomplete, EndWord::Open));
+    assert_eq!((report.histograms.len(), report.schedule.gaps.is_none()), (0, true));
     let text = text::render(&report);
-    assert!(
-        text.starts_with("INCOMPLETE\n  24 of 24 cells were not tested"),
-        "{text}"
-    );
-    assert!(
-        text.contains("and 4 more; cells.csv and the JSON have all"),
-        "{text}"
-    );
+    assert!(text.starts_with("INCOMPLETE\n  24 of 24 cells were not tested"), "{text}");
+    assert!(text.contains("and 4 more; cells.csv and the JSON have all"), "{text}");
 }

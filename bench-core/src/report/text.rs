@@ -45,10 +45,7 @@ pub fn render(report: &RunReport) -> String {
         line(&mut text, "\nnot measured");
         without.iter().for_each(|cell| sentence(&mut text, "  ", cell));
     }
-    line(
-        &mut text,
-        &format!("\nrun {}, started {}", report.run_id, report.started_wall),
-    );
+    line(&mut text, &format!("\nrun {}, started {}", report.run_id, report.started_wall));
     text
 }
 
@@ -62,18 +59,13 @@ fn latency(report: &RunReport, text: &mut String) {
     text.push_str(&table(std::iter::once(header).chain(rows).collect()));
     let mut tests: BTreeMap<(String, u64), BTreeMap<u64, u64>> = BTreeMap::new();
     for histogram in &report.histograms {
-        let buckets = tests
-            .entry((histogram.test.to_string(), histogram.size_bytes))
-            .or_default();
+        let buckets = tests.entry((histogram.test.to_string(), histogram.size_bytes)).or_default();
         for (le_ns, count) in &histogram.buckets_le_ns {
             *buckets.entry(*le_ns).or_insert(0) += count;
         }
     }
     for ((test, size), buckets) in tests {
-        line(
-            text,
-            &format!("\n{test} {}, all rails: exchanges up to us", Bytes(size)),
-        );
+        line(text, &format!("\n{test} {}, all rails: exchanges up to us", Bytes(size)));
         text.push_str(&bars(&buckets));
     }
 }
@@ -87,11 +79,7 @@ fn bars(buckets: &BTreeMap<u64, u64>) -> String {
     let step = (high / low).ln() / BARS as f64;
     let mut counts = [0_u64; BARS];
     for (le_ns, count) in buckets {
-        let place = if step > 0.0 {
-            ((*le_ns).max(1) as f64 / low).ln() / step
-        } else {
-            0.0
-        };
+        let place = if step > 0.0 { ((*le_ns).max(1) as f64 / low).ln() / step } else { 0.0 };
         counts[(place as usize).min(BARS - 1)] += count;
     }
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
@@ -99,11 +87,7 @@ fn bars(buckets: &BTreeMap<u64, u64>) -> String {
     let rows = counts.iter().take(used).enumerate().map(|(i, count)| {
         let up_to = low * (step * (i + 1) as f64).exp() / 1e3;
         let width = (*count as f64 / most as f64 * BAR_WIDTH as f64).ceil() as usize;
-        vec![
-            format!("{up_to:.1}"),
-            count.to_string(),
-            format!("{:<BAR_WIDTH$}", "#".repeat(width)),
-        ]
+        vec![format!("{up_to:.1}"), count.to_string(), format!("{:<BAR_WIDTH$}", "#".repeat(width))]
     });
     table(rows.collect())
 }
@@ -111,37 +95,23 @@ fn bars(buckets: &BTreeMap<u64, u64>) -> String {
 /// Rows with aligned columns: the first one to the left, all others to the right.
 fn table(rows: Vec<Vec<String>>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|f| f.chars().count())
-            .max()
-    };
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|f| f.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     let mut text = String::new();
     for row in &rows {
-        let fields = row
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(|(i, (field, width))| match i {
-                0 => format!("{field:<width$}"),
-                _ => format!("{field:>width$}"),
-            });
-        line(
-            &mut text,
-            format!("  {}", fields.collect::<Vec<_>>().join("  ")).trim_end(),
-        );
+        let fields = row.iter().zip(&widths).enumerate().map(|(i, (field, width))| match i {
+            0 => format!("{field:<width$}"),
+            _ => format!("{field:>width$}"),
+        });
+        line(&mut text, format!("  {}", fields.collect::<Vec<_>>().join("  ")).trim_end());
     }
     text
 }
 
 /// A line with text that came from a node: its control characters must not reach the terminal.
 fn sentence(text: &mut String, before: &str, content: &str) {
-    let shown: String = content
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let shown: String = content.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     line(text, &format!("{before}{shown}"));
 }
 

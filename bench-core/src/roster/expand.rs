@@ -14,9 +14,7 @@ use super::{MAX_NODES, RosterError};
 pub(super) fn expand(pattern: &str) -> Result<Vec<String>, RosterError> {
     let parts = parts(pattern)?;
     if parts.iter().map(Part::least_bytes).sum::<usize>() > MAX_HOST_BYTES {
-        return Err(RosterError::Host {
-            host: pattern.chars().take(SHOWN_CHARS).collect(),
-        });
+        return Err(RosterError::Host { host: pattern.chars().take(SHOWN_CHARS).collect() });
     }
     parts
         .iter()
@@ -33,9 +31,7 @@ pub(super) fn expand(pattern: &str) -> Result<Vec<String>, RosterError> {
             Part::Ranges(ranges) => texts
                 .iter()
                 .flat_map(|text| {
-                    ranges
-                        .iter()
-                        .flat_map(move |range| range.numbers().map(move |n| format!("{text}{n}")))
+                    ranges.iter().flat_map(move |range| range.numbers().map(move |n| format!("{text}{n}")))
                 })
                 .collect(),
         };
@@ -69,9 +65,9 @@ impl Part<'_> {
     fn count(&self) -> usize {
         match self {
             Self::Literal(_) => 1,
-            Self::Ranges(ranges) => ranges
-                .iter()
-                .fold(0, |sum: usize, range| sum.saturating_add(range.count())),
+            Self::Ranges(ranges) => {
+                ranges.iter().fold(0, |sum: usize, range| sum.saturating_add(range.count()))
+            }
         }
     }
 }

@@ -61,11 +61,7 @@ impl Roster {
     ) -> Result<Self, RosterError> {
         check_peers(&peers)?;
         let electors = checked_electors(electors, peers.len())?;
-        Ok(Self {
-            peers,
-            electors: (0..electors).map(NodeIndex).collect(),
-            generation,
-        })
+        Ok(Self { peers, electors: (0..electors).map(NodeIndex).collect(), generation })
     }
 
     /// How many nodes there are.
@@ -80,10 +76,7 @@ impl Roster {
 
     /// The position of a name; `None` if it is not in the roster.
     pub fn index_of(&self, node: &NodeId) -> Option<NodeIndex> {
-        self.peers
-            .iter()
-            .zip(0..)
-            .find_map(|(peer, index)| (peer.node == *node).then_some(NodeIndex(index)))
+        self.peers.iter().zip(0..).find_map(|(peer, index)| (peer.node == *node).then_some(NodeIndex(index)))
     }
 
     /// The node at a position; `None` if it is beyond the roster.
@@ -127,10 +120,7 @@ pub fn peers_from_addresses(
     sorted.sort_unstable();
     sorted.dedup();
     if sorted.len() != expect {
-        return Err(RosterError::Count {
-            found: sorted.len(),
-            expected: expect,
-        });
+        return Err(RosterError::Count { found: sorted.len(), expected: expect });
     }
     let peers = sorted
         .iter()
@@ -142,11 +132,7 @@ pub fn peers_from_addresses(
 
 impl Peer {
     fn new(name: &str, host: String, port: u16) -> Result<Self, RosterError> {
-        Ok(Self {
-            node: NodeId::new(name)?,
-            host,
-            port,
-        })
+        Ok(Self { node: NodeId::new(name)?, host, port })
     }
 }
 
@@ -176,9 +162,7 @@ fn check_peers(peers: &[Peer]) -> Result<(), RosterError> {
     let mut addresses = BTreeMap::new();
     for peer in peers {
         if names.insert(&peer.node, ()).is_some() {
-            return Err(RosterError::RepeatedName {
-                name: peer.node.clone(),
-            });
+            return Err(RosterError::RepeatedName { name: peer.node.clone() });
         }
         if let Some(first) = addresses.insert((&peer.host, peer.port), &peer.node) {
             return Err(RosterError::RepeatedAddress {
@@ -200,11 +184,7 @@ fn checked_electors(electors: Option<usize>, nodes: usize) -> Result<u16, Roster
     });
     match u16::try_from(count) {
         Ok(electors) if count % 2 == 1 && count <= nodes && electors <= MAX_ELECTORS => Ok(electors),
-        Ok(_) | Err(_) => Err(RosterError::Electors {
-            electors: count,
-            nodes,
-            max: MAX_ELECTORS,
-        }),
+        Ok(_) | Err(_) => Err(RosterError::Electors { electors: count, nodes, max: MAX_ELECTORS }),
     }
 }
 

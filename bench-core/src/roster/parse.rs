@@ -30,10 +30,8 @@ pub fn parse_hostfile(text: &str, default_port: u16) -> Result<Vec<Peer>, Roster
     let mut peers = Vec::new();
     for (position, line) in text.lines().enumerate() {
         let content = line.split_once('#').map_or(line, |(before, _)| before);
-        add_line(&mut peers, content, default_port).map_err(|source| RosterError::Line {
-            line: position + 1,
-            source: Box::new(source),
-        })?;
+        add_line(&mut peers, content, default_port)
+            .map_err(|source| RosterError::Line { line: position + 1, source: Box::new(source) })?;
     }
     check_peers(&peers)?;
     Ok(peers)
@@ -77,9 +75,7 @@ fn add_line(peers: &mut Vec<Peer>, line: &str, default_port: u16) -> Result<(), 
         return Ok(());
     };
     if let Some(word) = words.find(|word| !word.contains('=')) {
-        return Err(RosterError::Word {
-            word: word.to_owned(),
-        });
+        return Err(RosterError::Word { word: word.to_owned() });
     }
     add(peers, peer, default_port)
 }
@@ -101,11 +97,7 @@ fn add(peers: &mut Vec<Peer>, item: &str, default_port: u16) -> Result<(), Roste
         Some(pattern) => expand(pattern)?,
     };
     if names.len() != hosts.len() {
-        return Err(RosterError::Unequal {
-            peer: item.to_owned(),
-            names: names.len(),
-            hosts: hosts.len(),
-        });
+        return Err(RosterError::Unequal { peer: item.to_owned(), names: names.len(), hosts: hosts.len() });
     }
     for (name, host) in names.iter().zip(hosts) {
         let host = checked_host(&host)?;
@@ -142,16 +134,12 @@ fn split_port<'a>(address: &'a str, item: &str) -> Result<(Host<'a>, Option<u16>
         return match tail.strip_prefix(':') {
             Some(port) => Ok((Host::Address(bracketed), Some(parse_port(port, item)?))),
             None if tail.is_empty() => Ok((Host::Address(bracketed), None)),
-            None => Err(RosterError::Host {
-                host: address.to_owned(),
-            }),
+            None => Err(RosterError::Host { host: address.to_owned() }),
         };
     }
     match address.rsplit_once(':') {
         None => Ok((Host::Pattern(address), None)),
-        Some((host, _)) if host.contains(':') => Err(RosterError::Host {
-            host: address.to_owned(),
-        }),
+        Some((host, _)) if host.contains(':') => Err(RosterError::Host { host: address.to_owned() }),
         Some((host, port)) => Ok((Host::Pattern(host), Some(parse_port(port, item)?))),
     }
 }
@@ -159,10 +147,7 @@ fn split_port<'a>(address: &'a str, item: &str) -> Result<(Host<'a>, Option<u16>
 fn parse_port(text: &str, item: &str) -> Result<u16, RosterError> {
     match text.parse() {
         Ok(port) if port > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(port),
-        Ok(_) | Err(_) => Err(RosterError::Port {
-            port: text.to_owned(),
-            peer: item.to_owned(),
-        }),
+        Ok(_) | Err(_) => Err(RosterError::Port { port: text.to_owned(), peer: item.to_owned() }),
     }
 }
 
@@ -171,18 +156,14 @@ fn checked_host(host: &str) -> Result<String, RosterError> {
     let is_name = host.len() <= MAX_HOST_BYTES
         && host.strip_suffix('.').unwrap_or(host).split('.').all(|label| {
             (1..=MAX_LABEL_BYTES).contains(&label.len())
-                && label
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         });
     // What consists of numbers only, as 10.0.0.300 does, was meant as an address.
     let numeric = host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if host.parse::<IpAddr>().is_ok() || is_name && !numeric {
         Ok(host.to_owned())
     } else {
-        Err(RosterError::Host {
-            host: host.to_owned(),
-        })
+        Err(RosterError::Host { host: host.to_owned() })
     }
 }
 

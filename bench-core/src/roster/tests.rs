@@ -26,16 +26,10 @@ fn every_form_of_a_peer_is_read() {
         ("n[1-3,7]", "n1:7777 n2:7777 n3:7777 n7:7777"),
         ("n[8-11]", "n8:7777 n9:7777 n10:7777 n11:7777"),
         ("10.0.0.[1-2]", "10.0.0.1:7777 10.0.0.2:7777"),
-        (
-            "r[1-2]n[1,2].ib",
-            "r1n1.ib:7777 r1n2.ib:7777 r2n1.ib:7777 r2n2.ib:7777",
-        ),
+        ("r[1-2]n[1,2].ib", "r1n1.ib:7777 r1n2.ib:7777 r2n1.ib:7777 r2n2.ib:7777"),
         ("a=10.0.0.1:5", "a=10.0.0.1:5"),
         ("n[1-2]=10.0.0.[11-12]", "n1=10.0.0.11:7777 n2=10.0.0.12:7777"),
-        (
-            "[fd00::1]:9 [fd00::2] fd00::3",
-            "[fd00::1]:9 [fd00::2]:7777 [fd00::3]:7777",
-        ),
+        ("[fd00::1]:9 [fd00::2] fd00::3", "[fd00::1]:9 [fd00::2]:7777 [fd00::3]:7777"),
         ("a=[fd00::1]:9", "a=[fd00::1]:9"),
     ] {
         assert_eq!(peers(text).as_deref(), Ok(expected), "{text}");
@@ -67,49 +61,23 @@ fn a_wrong_list_is_refused_with_the_part_at_fault() {
     for text in ["a:0", "a:", "a:65536", "a:+1", "[fd00::1]:x"] {
         assert!(matches!(peers(text), Err(RosterError::Port { .. })), "{text}");
     }
-    for text in [
-        "a:1:2",
-        "fd00::1:99999",
-        "[fd00::1]9",
-        "a..b",
-        "10.0.0.300",
-        "a/b",
-        "é",
-        "x=",
-        "user@a",
-    ] {
-        assert!(
-            matches!(peers(text), Err(RosterError::Host { .. })),
-            "{text}: {:?}",
-            peers(text)
-        );
+    for text in ["a:1:2", "fd00::1:99999", "[fd00::1]9", "a..b", "10.0.0.300", "a/b", "é", "x=", "user@a"] {
+        assert!(matches!(peers(text), Err(RosterError::Host { .. })), "{text}: {:?}", peers(text));
     }
     for text in ["=a", "a b=c=d", &format!("{}.{}", "x".repeat(40), "y".repeat(40))] {
         assert!(peers(text).is_err(), "{text}");
     }
-    assert!(matches!(
-        peers("n[1-2]=10.0.0.1"),
-        Err(RosterError::Unequal {
-            names: 2,
-            hosts: 1,
-            ..
-        })
-    ));
+    assert!(matches!(peers("n[1-2]=10.0.0.1"), Err(RosterError::Unequal { names: 2, hosts: 1, .. })));
 }
 
 #[test]
 fn a_name_or_an_address_that_occurs_twice_is_named() {
     assert_eq!(
         peers("n[1-3],n2:9"),
-        Err(RosterError::RepeatedName {
-            name: NodeId::new("n2").expect("a name")
-        })
+        Err(RosterError::RepeatedName { name: NodeId::new("n2").expect("a name") })
     );
     let error = peers("a=h:1,b=h:1").expect_err("one address for two");
-    assert_eq!(
-        error.to_string(),
-        "a and b have the same address h port 1, give each agent its own"
-    );
+    assert_eq!(error.to_string(), "a and b have the same address h port 1, give each agent its own");
     assert!(peers("a=h:1,b=h:2").is_ok(), "two agents on one host");
 }
 
@@ -123,11 +91,7 @@ fn ranges_stop_at_4096_nodes_before_they_are_expanded() {
         "n[1-65][1-64]",
         "a[1-4096],b",
     ] {
-        assert_eq!(
-            parse_peers(text, 1),
-            Err(RosterError::TooMany { max: 4_096 }),
-            "{text}"
-        );
+        assert_eq!(parse_peers(text, 1), Err(RosterError::TooMany { max: 4_096 }), "{text}");
     }
 }
 
@@ -136,11 +100,7 @@ fn a_pattern_whose_names_are_too_long_for_a_host_is_not_expanded() {
     // Expanded, the first would take 4 GB and the second 1.6 billion copies of a text.
     for tail in ["x".repeat(1 << 20), "[1]".repeat(400_000), "[1-1]x".repeat(200)] {
         let refused = parse_peers(&format!("n[1-4096]{tail}"), 1);
-        assert!(
-            matches!(refused, Err(RosterError::Host { .. })),
-            "{} bytes",
-            tail.len()
-        );
+        assert!(matches!(refused, Err(RosterError::Host { .. })), "{} bytes", tail.len());
     }
 }
 
@@ -148,19 +108,10 @@ fn a_pattern_whose_names_are_too_long_for_a_host_is_not_expanded() {
 fn a_hostfile_has_comments_and_words_of_mpi() {
     let text =
         "# the first rack\n\ngpu-001 slots=8 max_slots=8 # a note\n\tgpu-002:9\nn[1-2] \r\na=10.0.0.1\n";
-    assert_eq!(
-        shown(parse_hostfile(text, 7)).as_deref(),
-        Ok("gpu-001:7 gpu-002:9 n1:7 n2:7 a=10.0.0.1:7")
-    );
+    assert_eq!(shown(parse_hostfile(text, 7)).as_deref(), Ok("gpu-001:7 gpu-002:9 n1:7 n2:7 a=10.0.0.1:7"));
     let error = parse_hostfile("a\nb c\n", 7).expect_err("two hosts on a line");
-    assert!(
-        error.to_string().starts_with("line 2: \"c\" is not understood"),
-        "{error}"
-    );
-    assert!(matches!(
-        parse_hostfile("a\n\nb:x", 7),
-        Err(RosterError::Line { line: 3, .. })
-    ));
+    assert!(error.to_string().starts_with("line 2: \"c\" is not understood"), "{error}");
+    assert!(matches!(parse_hostfile("a\n\nb:x", 7), Err(RosterError::Line { line: 3, .. })));
     assert_eq!(parse_hostfile("# nobody", 7), Err(RosterError::Empty));
 }
 
@@ -188,11 +139,7 @@ fn addresses_are_sorted_counted_once_and_exactly_as_many_as_expected() {
     for expected in [2, 4] {
         let error = peers_from_addresses(&found, 7, expected).expect_err("another number");
         assert_eq!(error, RosterError::Count { found: 3, expected });
-        assert!(
-            error
-                .to_string()
-                .contains(&format!("found 3 addresses, expected {expected}"))
-        );
+        assert!(error.to_string().contains(&format!("found 3 addresses, expected {expected}")));
     }
     assert_eq!(peers_from_addresses(&[], 7, 0), Err(RosterError::Empty));
 }
@@ -201,11 +148,7 @@ fn addresses_are_sorted_counted_once_and_exactly_as_many_as_expected() {
 fn electors_are_the_first_one_three_or_five() {
     for (nodes, electors) in [(1, 1), (2, 1), (3, 3), (4, 3), (5, 5), (4_096, 5)] {
         let roster = roster(nodes, None).expect("a roster");
-        assert_eq!(
-            roster.electors,
-            (0..electors).map(NodeIndex).collect::<Vec<_>>(),
-            "{nodes}"
-        );
+        assert_eq!(roster.electors, (0..electors).map(NodeIndex).collect::<Vec<_>>(), "{nodes}");
     }
     assert_eq!(roster(9, Some(7)).map(|roster| roster.electors.len()), Ok(7));
     assert_eq!(roster(4, Some(1)).map(|roster| roster.electors.len()), Ok(1));
@@ -233,9 +176,7 @@ fn names_and_positions_lead_to_each_other() {
 fn the_hash_changes_with_everything_members_must_agree_on() {
     let make = |text: &str, electors, generation| {
         let peers = parse_peers(text, 7).expect("peers");
-        Roster::new(peers, electors, Generation(generation))
-            .expect("a roster")
-            .hash()
+        Roster::new(peers, electors, Generation(generation)).expect("a roster").hash()
     };
     let base = make("a,b,c", None, 1);
     assert_eq!(base, make("a:7 b:7 c:7", Some(3), 1));

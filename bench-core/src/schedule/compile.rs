@@ -28,11 +28,7 @@ impl Schedule {
             Pattern::Pairs | Pattern::Shift | Pattern::AllToAll | Pattern::Incast | Pattern::Outcast => 2,
         };
         if nodes < needed {
-            return Err(ScheduleError::TooFewNodes {
-                pattern: plan.pattern,
-                nodes,
-                needed,
-            });
+            return Err(ScheduleError::TooFewNodes { pattern: plan.pattern, nodes, needed });
         }
         if plan.cases.is_empty() {
             return Err(ScheduleError::NoCases);
@@ -43,9 +39,8 @@ impl Schedule {
         let schedule = Self {
             rails,
             rail_mode: plan.rail_mode,
-            cases: u16::try_from(plan.cases.len()).map_err(|_| ScheduleError::TooManyCases {
-                cases: plan.cases.len(),
-            })?,
+            cases: u16::try_from(plan.cases.len())
+                .map_err(|_| ScheduleError::TooManyCases { cases: plan.cases.len() })?,
             steps: steps.keeping(kept),
             fit,
         };
@@ -74,10 +69,7 @@ impl Schedule {
                 RailMode::Parallel => rails,
             };
         if cells_of_a_round > MAX_CELLS_OF_A_ROUND {
-            return Err(ScheduleError::RoundTooLarge {
-                cells: cells_of_a_round,
-                max: MAX_CELLS_OF_A_ROUND,
-            });
+            return Err(ScheduleError::RoundTooLarge { cells: cells_of_a_round, max: MAX_CELLS_OF_A_ROUND });
         }
         let cells = u128::from(self.steps.count())
             * u128::from(self.steps.cells())
@@ -152,10 +144,7 @@ pub enum ScheduleError {
 
 /// The time of one round of each case.
 pub(super) fn time_of_a_round_of_each(cases: &[TestCase]) -> Duration {
-    cases
-        .iter()
-        .map(Round::expected_time)
-        .fold(Duration::ZERO, Duration::saturating_add)
+    cases.iter().map(Round::expected_time).fold(Duration::ZERO, Duration::saturating_add)
 }
 
 fn chosen_rails(plan: &Plan, rails: u16) -> Result<Vec<RailId>, ScheduleError> {
@@ -184,11 +173,7 @@ fn fit(plan: &Plan, steps: &Steps, nodes: u16, rails: usize) -> (Sample, BudgetF
     let affordable = u32::try_from(affordable).unwrap_or(u32::MAX);
     let (all, least) = (steps.turns(), steps.least_turns());
     let kept = affordable.clamp(least, all);
-    let sample = if kept < all {
-        Sample::draw(plan.seed, kept, all)
-    } else {
-        Sample::All
-    };
+    let sample = if kept < all { Sample::draw(plan.seed, kept, all) } else { Sample::All };
     let fit = if affordable >= all {
         BudgetFit::Whole { budget }
     } else if affordable >= least {

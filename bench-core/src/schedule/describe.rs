@@ -34,11 +34,7 @@ impl Schedule {
             BudgetFit::Unlimited => String::new(),
             BudgetFit::Whole { budget } => format!(", within the budget of {}", format_duration(budget)),
             BudgetFit::Sampled { budget } => {
-                format!(
-                    ", sampled by seed {} for the budget of {}",
-                    plan.seed,
-                    format_duration(budget)
-                )
+                format!(", sampled by seed {} for the budget of {}", plan.seed, format_duration(budget))
             }
             BudgetFit::Exceeded { budget } => format!(
                 ", which is the least worth measuring and exceeds the budget of {}",

@@ -74,16 +74,13 @@ impl Schedule {
         Round {
             id,
             case: self.case_of(id),
-            cells: (0..self.cells_of_a_round())
-                .map(|position| self.cell_at(id, position))
-                .collect(),
+            cells: (0..self.cells_of_a_round()).map(|position| self.cell_at(id, position)).collect(),
         }
     }
 
     /// The cell with this number; `None` if it is not a scheduled one.
     pub fn cell(&self, id: CellId) -> Option<Cell> {
-        self.round_of(id)
-            .map(|round| self.cell_at(round, id.0 % self.cells_of_a_round()))
+        self.round_of(id).map(|round| self.cell_at(round, id.0 % self.cells_of_a_round()))
     }
 
     /// The round in which a cell runs; `None` if it is not a scheduled one.

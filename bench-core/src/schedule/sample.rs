@@ -72,21 +72,12 @@ mod tests {
         // The first outputs for seed 1234567 in the reference implementation, as Rosetta Code and many ports list them.
         let mut random = SplitMix64(1_234_567);
         let first = [random.next(), random.next(), random.next()];
-        assert_eq!(
-            first,
-            [
-                6_457_827_717_110_365_317,
-                3_203_168_211_198_807_973,
-                9_817_491_932_198_370_423
-            ]
-        );
+        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
     }
 
     #[test]
     fn a_sample_is_ascending_distinct_and_the_same_for_the_same_seed() {
-        let Sample::Some(turns) = Sample::draw(7, 50, 127) else {
-            panic!("a drawn sample lists its turns")
-        };
+        let Sample::Some(turns) = Sample::draw(7, 50, 127) else { panic!("a drawn sample lists its turns") };
         assert_eq!(turns.len(), 50);
         assert!(turns.windows(2).all(|two| two[0] < two[1]) && turns[49] < 127);
         assert_eq!(Sample::draw(7, 50, 127), Sample::draw(7, 50, 127));

@@ -45,11 +45,7 @@ impl Steps {
             (Pattern::Outcast, Duplex::OneWay | Duplex::Both) => Shape::Outcast,
             (Pattern::Loopback, Duplex::OneWay | Duplex::Both) => Shape::Loopback,
         };
-        Self {
-            shape,
-            nodes: nodes.into(),
-            kept: Sample::All,
-        }
+        Self { shape, nodes: nodes.into(), kept: Sample::All }
     }
 
     /// The same pattern with the turns of `kept` only.

@@ -61,21 +61,14 @@ impl Counts {
 
     /// For every rail and node, how many it sends to.
     fn partners(&self) -> impl Iterator<Item = usize> {
-        self.counts
-            .chunks(self.nodes)
-            .map(|row| row.iter().filter(|count| **count > 0).count())
+        self.counts.chunks(self.nodes).map(|row| row.iter().filter(|count| **count > 0).count())
     }
 
     /// For every rail and node, how many send to it.
     fn senders(&self) -> impl Iterator<Item = usize> {
         self.counts.chunks(self.nodes * self.nodes).flat_map(|rail| {
-            (0..self.nodes).map(|dst| {
-                rail.iter()
-                    .skip(dst)
-                    .step_by(self.nodes)
-                    .filter(|count| **count > 0)
-                    .count()
-            })
+            (0..self.nodes)
+                .map(|dst| rail.iter().skip(dst).step_by(self.nodes).filter(|count| **count > 0).count())
         })
     }
 }
@@ -87,24 +80,14 @@ fn distinct(nodes: impl Iterator<Item = NodeIndex>) -> usize {
 #[test]
 fn every_fabric_pattern_measures_each_ordered_pair_exactly_once_on_each_rail() {
     for nodes in MODEL_NODES {
-        for pattern in Pattern::ALL
-            .into_iter()
-            .filter(|pattern| *pattern != Pattern::Loopback)
-        {
+        for pattern in Pattern::ALL.into_iter().filter(|pattern| *pattern != Pattern::Loopback) {
             for mode in [RailMode::Serial, RailMode::Parallel] {
                 let schedule = compile(&one_case(pattern, Duplex::OneWay, mode), nodes, 2);
                 let counts = Counts::of(&schedule, nodes, 2);
-                assert!(
-                    counts.each_ordered_pair_is_measured_once(),
-                    "{pattern} {nodes} {mode:?}"
-                );
+                assert!(counts.each_ordered_pair_is_measured_once(), "{pattern} {nodes} {mode:?}");
             }
         }
-        let schedule = compile(
-            &one_case(Pattern::Pairs, Duplex::Both, RailMode::Parallel),
-            nodes,
-            2,
-        );
+        let schedule = compile(&one_case(Pattern::Pairs, Duplex::Both, RailMode::Parallel), nodes, 2);
         let counts = Counts::of(&schedule, nodes, 2);
         assert!(counts.each_ordered_pair_is_measured_once(), "both ways {nodes}");
     }
@@ -138,11 +121,7 @@ fn patterns_take_as_many_rounds_as_documented() {
 #[test]
 fn in_a_round_of_pairs_no_node_takes_part_twice() {
     for nodes in MODEL_NODES {
-        let schedule = compile(
-            &one_case(Pattern::Pairs, Duplex::OneWay, RailMode::Serial),
-            nodes,
-            1,
-        );
+        let schedule = compile(&one_case(Pattern::Pairs, Duplex::OneWay, RailMode::Serial), nodes, 1);
         for round in rounds(&schedule) {
             let busy = distinct(round.cells.iter().flat_map(|cell| [cell.src, cell.dst]));
             assert_eq!(busy, 2 * round.cells.len(), "{nodes} nodes, {}", round.id);
@@ -154,25 +133,11 @@ fn in_a_round_of_pairs_no_node_takes_part_twice() {
 #[test]
 fn each_matching_runs_one_way_and_then_the_other() {
     for nodes in MODEL_NODES {
-        let schedule = compile(
-            &one_case(Pattern::Pairs, Duplex::OneWay, RailMode::Serial),
-            nodes,
-            1,
-        );
+        let schedule = compile(&one_case(Pattern::Pairs, Duplex::OneWay, RailMode::Serial), nodes, 1);
         for there in (0..schedule.rounds()).step_by(2) {
-            let ends = |id| {
-                schedule
-                    .round(RoundId(id))
-                    .cells
-                    .into_iter()
-                    .map(|cell| (cell.src, cell.dst))
-            };
+            let ends = |id| schedule.round(RoundId(id)).cells.into_iter().map(|cell| (cell.src, cell.dst));
             let back: Vec<_> = ends(there + 1).map(|(src, dst)| (dst, src)).collect();
-            assert_eq!(
-                ends(there).collect::<Vec<_>>(),
-                back,
-                "{nodes} nodes, round {there}"
-            );
+            assert_eq!(ends(there).collect::<Vec<_>>(), back, "{nodes} nodes, round {there}");
         }
     }
 }
@@ -180,18 +145,11 @@ fn each_matching_runs_one_way_and_then_the_other() {
 #[test]
 fn with_both_directions_a_node_has_one_partner_in_a_round() {
     for nodes in MODEL_NODES {
-        let schedule = compile(
-            &one_case(Pattern::Pairs, Duplex::Both, RailMode::Serial),
-            nodes,
-            1,
-        );
+        let schedule = compile(&one_case(Pattern::Pairs, Duplex::Both, RailMode::Serial), nodes, 1);
         for round in rounds(&schedule) {
             let pairs: HashSet<_> = round.cells.iter().map(|cell| (cell.src, cell.dst)).collect();
             assert!(pairs.iter().all(|(src, dst)| pairs.contains(&(*dst, *src))));
-            assert_eq!(
-                distinct(round.cells.iter().map(|cell| cell.src)),
-                round.cells.len()
-            );
+            assert_eq!(distinct(round.cells.iter().map(|cell| cell.src)), round.cells.len());
         }
     }
 }
@@ -199,11 +157,7 @@ fn with_both_directions_a_node_has_one_partner_in_a_round() {
 #[test]
 fn in_a_round_of_a_shift_every_node_sends_once_and_receives_once() {
     for nodes in MODEL_NODES {
-        let schedule = compile(
-            &one_case(Pattern::Shift, Duplex::OneWay, RailMode::Serial),
-            nodes,
-            1,
-        );
+        let schedule = compile(&one_case(Pattern::Shift, Duplex::OneWay, RailMode::Serial), nodes, 1);
         for round in rounds(&schedule) {
             let all = usize::from(nodes);
             assert_eq!(distinct(round.cells.iter().map(|cell| cell.src)), all);
@@ -215,31 +169,18 @@ fn in_a_round_of_a_shift_every_node_sends_once_and_receives_once() {
 #[test]
 fn incast_has_one_receiver_outcast_one_sender_and_loopback_oneself() {
     for nodes in [2, 3, 8] {
-        for round in rounds(&compile(
-            &one_case(Pattern::Incast, Duplex::OneWay, RailMode::Serial),
-            nodes,
-            1,
-        )) {
+        for round in rounds(&compile(&one_case(Pattern::Incast, Duplex::OneWay, RailMode::Serial), nodes, 1))
+        {
             assert_eq!(distinct(round.cells.iter().map(|cell| cell.dst)), 1);
         }
-        for round in rounds(&compile(
-            &one_case(Pattern::Outcast, Duplex::OneWay, RailMode::Serial),
-            nodes,
-            1,
-        )) {
+        for round in rounds(&compile(&one_case(Pattern::Outcast, Duplex::OneWay, RailMode::Serial), nodes, 1))
+        {
             assert_eq!(distinct(round.cells.iter().map(|cell| cell.src)), 1);
         }
     }
-    let schedule = compile(
-        &one_case(Pattern::Loopback, Duplex::OneWay, RailMode::Serial),
-        1,
-        1,
-    );
+    let schedule = compile(&one_case(Pattern::Loopback, Duplex::OneWay, RailMode::Serial), 1, 1);
     let round = schedule.round(RoundId(0));
-    assert_eq!(
-        (round.cells[0].src, round.cells[0].dst),
-        (NodeIndex(0), NodeIndex(0))
-    );
+    assert_eq!((round.cells[0].src, round.cells[0].dst), (NodeIndex(0), NodeIndex(0)));
     assert_eq!(schedule.coverage().min_partners, 0);
 }
 
@@ -279,16 +220,7 @@ fn cases_come_first_then_rails_then_steps() {
         .collect();
     assert_eq!(
         order,
-        [
-            (0, 3, 1),
-            (0, 3, 2),
-            (0, 1, 1),
-            (0, 1, 2),
-            (1, 3, 1),
-            (1, 3, 2),
-            (1, 1, 1),
-            (1, 1, 2)
-        ]
+        [(0, 3, 1), (0, 3, 2), (0, 1, 1), (0, 1, 2), (1, 3, 1), (1, 3, 2), (1, 1, 1), (1, 1, 2)]
     );
 }
 
@@ -307,14 +239,8 @@ fn the_tightest_budget_leaves_every_node_four_partners_on_every_rail() {
                 plan.seed = seed;
                 let schedule = compile(&plan, nodes, 2);
                 let counts = Counts::of(&schedule, nodes, 2);
-                assert!(
-                    counts.partners().all(|n| n >= least),
-                    "{pattern} {nodes} seed {seed}"
-                );
-                assert!(
-                    counts.senders().all(|n| n >= least),
-                    "{pattern} {nodes} seed {seed}"
-                );
+                assert!(counts.partners().all(|n| n >= least), "{pattern} {nodes} seed {seed}");
+                assert!(counts.senders().all(|n| n >= least), "{pattern} {nodes} seed {seed}");
                 let coverage = schedule.coverage();
                 assert_eq!(counts.partners().min(), Some(coverage.min_partners as usize));
                 assert_eq!(coverage.pairs_planned * 2, u64::from(schedule.cells()));
@@ -352,10 +278,7 @@ fn by_default_only_large_meshes_are_sampled() {
     let mut plan = plan(Pattern::Pairs, Duplex::OneWay, RailMode::Serial);
     plan.budget = Budget::Auto;
     assert_eq!(compile(&plan, 32, 8).budget_fit(), BudgetFit::Unlimited);
-    assert!(matches!(
-        compile(&plan, 33, 8).budget_fit(),
-        BudgetFit::Sampled { .. }
-    ));
+    assert!(matches!(compile(&plan, 33, 8).budget_fit(), BudgetFit::Sampled { .. }));
 }
 
 #[test]
@@ -389,11 +312,7 @@ fn plans_that_do_not_fit_the_mesh_are_refused_with_a_reason() {
     let pairs = plan(Pattern::Pairs, Duplex::OneWay, RailMode::Serial);
     assert!(matches!(
         Schedule::compile(&pairs, 1, 1),
-        Err(ScheduleError::TooFewNodes {
-            needed: 2,
-            nodes: 1,
-            ..
-        })
+        Err(ScheduleError::TooFewNodes { needed: 2, nodes: 1, .. })
     ));
     assert_eq!(Schedule::compile(&pairs, 4, 0), Err(ScheduleError::NoRails));
     let mut empty = pairs.clone();
@@ -401,10 +320,7 @@ fn plans_that_do_not_fit_the_mesh_are_refused_with_a_reason() {
     assert_eq!(Schedule::compile(&empty, 4, 1), Err(ScheduleError::NoCases));
     let mut rail_two = pairs.clone();
     rail_two.rails = Some(vec![RailId(0), RailId(2)]);
-    assert_eq!(
-        Schedule::compile(&rail_two, 4, 2),
-        Err(ScheduleError::NoSuchRail { rail: 2, rails: 2 })
-    );
+    assert_eq!(Schedule::compile(&rail_two, 4, 2), Err(ScheduleError::NoSuchRail { rail: 2, rails: 2 }));
     let crowd = plan(Pattern::AllToAll, Duplex::OneWay, RailMode::Serial);
     assert!(Schedule::compile(&crowd, 1_024, 8).is_ok());
     assert!(matches!(
@@ -413,10 +329,7 @@ fn plans_that_do_not_fit_the_mesh_are_refused_with_a_reason() {
     ));
     let mut sweep = pairs;
     sweep.cases = vec![sweep.cases[0]; 1_000];
-    assert!(matches!(
-        Schedule::compile(&sweep, 4_096, 8),
-        Err(ScheduleError::TooManyCells { .. })
-    ));
+    assert!(matches!(Schedule::compile(&sweep, 4_096, 8), Err(ScheduleError::TooManyCells { .. })));
     assert!(Schedule::compile(&sweep, u16::MAX, u16::MAX).is_err());
 }
 

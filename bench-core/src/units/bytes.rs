@@ -35,10 +35,7 @@ impl FromStr for Bytes {
 
     fn from_str(text: &str) -> Result<Self, BytesError> {
         let upper = text.trim().to_ascii_uppercase();
-        let plain = upper
-            .strip_suffix("IB")
-            .or_else(|| upper.strip_suffix('B'))
-            .unwrap_or(&upper);
+        let plain = upper.strip_suffix("IB").or_else(|| upper.strip_suffix('B')).unwrap_or(&upper);
         let (digits, shift) = SUFFIXES
             .iter()
             .find_map(|(shift, suffix)| plain.strip_suffix(suffix).map(|digits| (digits, *shift)))
@@ -48,9 +45,7 @@ impl FromStr for Bytes {
             .ok()
             .and_then(|n| n.checked_mul(1 << shift))
             .map(Self)
-            .ok_or_else(|| BytesError {
-                text: text.to_owned(),
-            })
+            .ok_or_else(|| BytesError { text: text.to_owned() })
     }
 }
 
@@ -71,13 +66,9 @@ mod tests {
 
     #[test]
     fn suffixes_are_binary_and_round_trip() {
-        for (text, bytes) in [
-            ("64K", 65_536),
-            ("8M", 8 << 20),
-            ("1000", 1_000),
-            ("2GiB", 2 << 30),
-            ("4kb", 4_096),
-        ] {
+        for (text, bytes) in
+            [("64K", 65_536), ("8M", 8 << 20), ("1000", 1_000), ("2GiB", 2 << 30), ("4kb", 4_096)]
+        {
             assert_eq!(text.parse(), Ok(Bytes(bytes)));
             assert_eq!(Bytes(bytes).to_string().parse(), Ok(Bytes(bytes)));
         }

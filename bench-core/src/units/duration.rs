@@ -9,9 +9,7 @@ use thiserror::Error;
 /// # Errors
 /// [`DurationError`] for any other text, and for a time that no clock holds.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
-    let error = || DurationError {
-        text: text.to_owned(),
-    };
+    let error = || DurationError { text: text.to_owned() };
     let trimmed = text.trim();
     if let Ok(seconds) = trimmed.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| error());
@@ -19,9 +17,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let mut total = Duration::ZERO;
     let mut rest = trimmed;
     while !rest.is_empty() {
-        let digits = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .ok_or_else(error)?;
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(error)?;
         let (number, tail) = rest.split_at(digits);
         let (seconds, tail) = UNITS
             .iter()
@@ -32,11 +28,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
         total = total.checked_add(part).ok_or_else(error)?;
         rest = tail;
     }
-    if trimmed.is_empty() {
-        Err(error())
-    } else {
-        Ok(total)
-    }
+    if trimmed.is_empty() { Err(error()) } else { Ok(total) }
 }
 
 /// The shortest readable form: `850us`, `500ms`, `2s`, `1m30s`, `2h05m`.
@@ -58,10 +50,7 @@ pub fn exact_duration(time: Duration) -> String {
     [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")]
         .iter()
         .find(|(length, _)| nanos.is_multiple_of(*length))
-        .map_or_else(
-            || format!("{nanos}ns"),
-            |(length, unit)| format!("{}{unit}", nanos / length),
-        )
+        .map_or_else(|| format!("{nanos}ns"), |(length, unit)| format!("{}{unit}", nanos / length))
 }
 
 /// A text that is not a duration.
@@ -73,14 +62,8 @@ pub struct DurationError {
 }
 
 /// Units with their length in seconds; longer names first so that `ms` is not read as `m`.
-const UNITS: [(&str, f64); 6] = [
-    ("ms", 1e-3),
-    ("us", 1e-6),
-    ("ns", 1e-9),
-    ("s", 1.0),
-    ("m", 60.0),
-    ("h", 3_600.0),
-];
+const UNITS: [(&str, f64); 6] =
+    [("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
 
 #[cfg(test)]
 mod tests {
@@ -88,14 +71,9 @@ mod tests {
 
     #[test]
     fn durations_read_as_written() {
-        for (text, millis) in [
-            ("2s", 2_000),
-            ("500ms", 500),
-            ("1m30s", 90_000),
-            ("2", 2_000),
-            ("0.5", 500),
-            ("2h", 7_200_000),
-        ] {
+        for (text, millis) in
+            [("2s", 2_000), ("500ms", 500), ("1m30s", 90_000), ("2", 2_000), ("0.5", 500), ("2h", 7_200_000)]
+        {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         for bad in ["", "s", "2x", "-1", "2 s 3", "inf"] {
@@ -105,15 +83,7 @@ mod tests {
 
     #[test]
     fn an_exact_duration_loses_nothing_in_a_week() {
-        for nanos in [
-            0,
-            1,
-            999,
-            1_500_000,
-            2_000_000_000,
-            3_600_000_000_001,
-            604_799_999_999_999,
-        ] {
+        for nanos in [0, 1, 999, 1_500_000, 2_000_000_000, 3_600_000_000_001, 604_799_999_999_999] {
             let time = Duration::from_nanos(nanos);
             assert_eq!(parse_duration(&exact_duration(time)), Ok(time));
         }
@@ -123,14 +93,7 @@ mod tests {
     fn durations_print_short() {
         let show = |millis| format_duration(Duration::from_millis(millis));
         assert_eq!(
-            [
-                show(0),
-                show(500),
-                show(2_000),
-                show(2_500),
-                show(90_000),
-                show(7_500_000)
-            ],
+            [show(0), show(500), show(2_000), show(2_500), show(90_000), show(7_500_000)],
             ["0us", "500ms", "2s", "2.5s", "1m30s", "2h05m"]
         );
     }

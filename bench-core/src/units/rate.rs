@@ -24,10 +24,7 @@ impl BitsPerSecond {
         [(1e9, "G"), (1e6, "M")]
             .iter()
             .find(|(factor, _)| (self.0 / factor).fract() == 0.0 && self.0 / factor * factor == self.0)
-            .map_or_else(
-                || self.0.to_string(),
-                |(factor, suffix)| format!("{}{suffix}", self.0 / factor),
-            )
+            .map_or_else(|| self.0.to_string(), |(factor, suffix)| format!("{}{suffix}", self.0 / factor))
     }
 
     /// In units of 10^9 bits a second.
@@ -46,14 +43,10 @@ impl FromStr for BitsPerSecond {
     type Err = RateError;
 
     fn from_str(text: &str) -> Result<Self, RateError> {
-        let error = || RateError {
-            text: text.to_owned(),
-        };
+        let error = || RateError { text: text.to_owned() };
         let lower = text.trim().to_ascii_lowercase();
-        let plain = ["bit/s", "b/s", "bps", "bit"]
-            .iter()
-            .find_map(|unit| lower.strip_suffix(unit))
-            .unwrap_or(&lower);
+        let plain =
+            ["bit/s", "b/s", "bps", "bit"].iter().find_map(|unit| lower.strip_suffix(unit)).unwrap_or(&lower);
         let plain = plain.trim();
         let (digits, factor) = [("k", 1e3), ("m", 1e6), ("g", 1e9), ("t", 1e12)]
             .iter()
@@ -61,11 +54,7 @@ impl FromStr for BitsPerSecond {
             .unwrap_or((plain, 1.0));
         let value: f64 = digits.trim().parse().map_err(|_| error())?;
         let rate = value * factor;
-        if rate.is_finite() && rate > 0.0 {
-            Ok(Self(rate))
-        } else {
-            Err(error())
-        }
+        if rate.is_finite() && rate > 0.0 { Ok(Self(rate)) } else { Err(error()) }
     }
 }
 
@@ -102,9 +91,6 @@ mod tests {
     #[test]
     fn no_time_gives_no_rate() {
         assert_eq!(BitsPerSecond::of(10, Duration::ZERO), None);
-        assert_eq!(
-            BitsPerSecond::of(125_000_000, Duration::from_secs(1)),
-            Some(BitsPerSecond(1e9))
-        );
+        assert_eq!(BitsPerSecond::of(125_000_000, Duration::from_secs(1)), Some(BitsPerSecond(1e9)));
     }
 }

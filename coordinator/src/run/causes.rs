@@ -33,18 +33,8 @@ enum Sureness {
 impl Causes {
     /// Only cells that are not tested at all.
     pub(super) fn not_tested(losses: Vec<Loss>) -> Self {
-        let witnessed = |loss: Loss| {
-            (
-                loss.cell,
-                Cause {
-                    loss,
-                    sureness: Sureness::Witnessed,
-                },
-            )
-        };
-        Self {
-            by_cell: losses.into_iter().map(witnessed).collect(),
-        }
+        let witnessed = |loss: Loss| (loss.cell, Cause { loss, sureness: Sureness::Witnessed });
+        Self { by_cell: losses.into_iter().map(witnessed).collect() }
     }
 
     /// Whether a cell has left the round.
@@ -141,14 +131,7 @@ pub(super) fn absence(
 
 /// A cell that is not begun because of a node.
 pub(super) fn not_tested(cell: &Cell, node: NodeIndex, reason: String) -> Loss {
-    Loss {
-        cell: cell.id,
-        attempt: None,
-        word: LossWord::NotTested,
-        node: Some(node),
-        phase: None,
-        reason,
-    }
+    Loss { cell: cell.id, attempt: None, word: LossWord::NotTested, node: Some(node), phase: None, reason }
 }
 
 fn word_of(kind: FailureKind) -> LossWord {

@@ -61,12 +61,7 @@ impl Context<'_> {
     /// Tells a node to forget a round.
     pub(crate) fn abort_round(&mut self, key: RoundKey, node: NodeIndex) {
         let (tag, request) = (CallTag::Abort(key), Box::new(Request::Abort { key }));
-        self.out.push(Command::Send {
-            node,
-            tag,
-            request,
-            deadline: ABORT_TIMEOUT,
-        });
+        self.out.push(Command::Send { node, tag, request, deadline: ABORT_TIMEOUT });
     }
 }
 
@@ -158,10 +153,7 @@ impl Run {
     pub(crate) fn committed(&mut self, entry: &Entry, join_deadline: Mono, context: &mut Context<'_>) {
         match entry {
             Entry::RunAccepted { run, .. } if *run == self.id => {
-                let accepted = |ticket| Command::Reply {
-                    ticket,
-                    reply: SubmitReply::Accepted,
-                };
+                let accepted = |ticket| Command::Reply { ticket, reply: SubmitReply::Accepted };
                 context.out.extend(self.tickets.drain(..).map(accepted));
                 if self.phase == RunPhase::Accepting {
                     self.phase = RunPhase::Joining;
@@ -283,10 +275,7 @@ impl Run {
 
     /// When [`Run::on_deadline`] is due.
     pub(crate) fn next_deadline(&self) -> Option<Mono> {
-        let rounds = [&self.current, &self.next]
-            .into_iter()
-            .flatten()
-            .filter_map(ActiveRound::deadline);
+        let rounds = [&self.current, &self.next].into_iter().flatten().filter_map(ActiveRound::deadline);
         rounds.chain(self.deadline).chain(self.storing_deadline()).min()
     }
 
@@ -320,10 +309,7 @@ impl Run {
     }
 
     fn round_mut(&mut self, key: RoundKey) -> Option<&mut ActiveRound> {
-        [&mut self.current, &mut self.next]
-            .into_iter()
-            .flatten()
-            .find(|round| round.key() == key)
+        [&mut self.current, &mut self.next].into_iter().flatten().find(|round| round.key() == key)
     }
 
     fn finished(
@@ -343,9 +329,7 @@ impl Run {
 
     fn observe(&mut self, observations: impl IntoIterator<Item = Observation>) {
         let (run, epoch) = (self.id, self.epoch);
-        let own = observations
-            .into_iter()
-            .filter(|o| o.key.run == run && o.key.epoch <= epoch);
+        let own = observations.into_iter().filter(|o| o.key.run == run && o.key.epoch <= epoch);
         self.records.extend(own.map(RunRecord::Observed));
     }
 

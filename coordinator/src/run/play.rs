@@ -12,14 +12,12 @@ impl Run {
     /// Returns whether anything moved.
     pub(super) fn play(&mut self, context: &mut Context<'_>) -> bool {
         if let Some(round) = self.current.take_if(|round| round.is_over()) {
-            self.records
-                .extend(round.into_losses().into_iter().map(RunRecord::Lost));
+            self.records.extend(round.into_losses().into_iter().map(RunRecord::Lost));
             self.queue.round_over();
             return true;
         }
         if let Some(round) = self.next.take_if(|round| round.is_over()) {
-            self.records
-                .extend(round.into_losses().into_iter().map(RunRecord::Lost));
+            self.records.extend(round.into_losses().into_iter().map(RunRecord::Lost));
             self.queue.round_over();
             return true;
         }
@@ -31,14 +29,8 @@ impl Run {
             return true;
         }
         if self.next.is_none() {
-            let rails = self
-                .schedule
-                .as_ref()
-                .map_or(0, |schedule| schedule.rails().len());
-            return match self
-                .queue
-                .pull(self.schedule.as_ref(), Load::of(&self.plan, rails))
-            {
+            let rails = self.schedule.as_ref().map_or(0, |schedule| schedule.rails().len());
+            return match self.queue.pull(self.schedule.as_ref(), Load::of(&self.plan, rails)) {
                 Some(planned) => {
                     let step = ActiveRound::begin(
                         planned,

@@ -40,11 +40,7 @@ impl RoundQueue {
             self.pulled += 1;
             let cells = self.missing(schedule.round(id).cells, load);
             if !cells.is_empty() {
-                return Some(PlannedRound {
-                    id,
-                    attempt: Attempt::FIRST,
-                    cells,
-                });
+                return Some(PlannedRound { id, attempt: Attempt::FIRST, cells });
             }
             self.over += 1;
         }

@@ -46,11 +46,7 @@ impl Run {
         join_deadline: Mono,
         context: &mut Context<'_>,
     ) -> Self {
-        let AcceptedRun {
-            run,
-            plan,
-            wall_seconds,
-        } = accepted;
+        let AcceptedRun { run, plan, wall_seconds } = accepted;
         let mut run = Self::blank(run, *plan, epoch, wall_seconds, context);
         run.taken_over = true;
         match last_mark {
@@ -86,12 +82,7 @@ impl Run {
     /// Asks a member for its inventory.
     pub(super) fn ask_inventory(&mut self, node: NodeIndex, context: &mut Context<'_>) {
         let request = Box::new(Request::Probe { epoch: self.epoch });
-        context.out.push(Command::Send {
-            node,
-            tag: CallTag::Probe,
-            request,
-            deadline: PROBE_TIMEOUT,
-        });
+        context.out.push(Command::Send { node, tag: CallTag::Probe, request, deadline: PROBE_TIMEOUT });
         self.probing.insert(node);
     }
 
@@ -162,12 +153,8 @@ impl Run {
 
     /// Whether every journal that can be had has been read. Asks once more those that failed to tell theirs.
     pub(super) fn has_collected(&mut self, context: &mut Context<'_>) -> bool {
-        let again: Vec<_> = self
-            .owing
-            .iter()
-            .filter(|node| context.members.is_present(**node))
-            .copied()
-            .collect();
+        let again: Vec<_> =
+            self.owing.iter().filter(|node| context.members.is_present(**node)).copied().collect();
         self.owing.clear();
         for node in again {
             self.ask_journal(node, Vec::new(), context);
@@ -176,9 +163,7 @@ impl Run {
             self.deadline = None;
             return true;
         }
-        let deadline = *self
-            .deadline
-            .get_or_insert_with(|| context.now.after(COLLECT_TIMEOUT));
+        let deadline = *self.deadline.get_or_insert_with(|| context.now.after(COLLECT_TIMEOUT));
         context.now >= deadline
     }
 
@@ -202,13 +187,11 @@ impl Run {
         let recovery = self.recovery.take()?;
         self.take_found(recovery.found);
         let merged = journal::merge(self.observed());
-        let done = merged
-            .cells()
-            .filter_map(|(_, cell, merged)| match merged.standing() {
-                // Measuring again would not tell which of two different observations is right.
-                Standing::Complete { .. } | Standing::Conflict { .. } => Some(cell),
-                Standing::Incomplete { .. } => None,
-            });
+        let done = merged.cells().filter_map(|(_, cell, merged)| match merged.standing() {
+            // Measuring again would not tell which of two different observations is right.
+            Standing::Complete { .. } | Standing::Conflict { .. } => Some(cell),
+            Standing::Incomplete { .. } => None,
+        });
         let done = done.collect();
         self.queue.pass_over(done);
         recovery.end
@@ -218,12 +201,8 @@ impl Run {
         let Some(Collecting { cells, skip }) = self.collecting.get(&node) else {
             return;
         };
-        let request = Box::new(Request::Collect {
-            epoch: self.epoch,
-            run: self.id,
-            cells: cells.clone(),
-            skip: *skip,
-        });
+        let request =
+            Box::new(Request::Collect { epoch: self.epoch, run: self.id, cells: cells.clone(), skip: *skip });
         context.out.push(Command::Send {
             node,
             tag: CallTag::Collect(self.id),
@@ -241,9 +220,7 @@ impl Run {
             return;
         };
         let planned = schedule.cells();
-        let usable = observations
-            .into_iter()
-            .filter(|o| o.key.epoch == self.epoch || o.key.cell.0 < planned);
+        let usable = observations.into_iter().filter(|o| o.key.epoch == self.epoch || o.key.cell.0 < planned);
         let (known, found) = (journal::merge(self.observed()), journal::merge(usable));
         let fresh = found.observations().filter(|o| !known.holds(o));
         let fresh: Vec<Observation> = fresh.cloned().collect();
@@ -252,11 +229,7 @@ impl Run {
 
     fn change_note(&self, context: &Context<'_>) -> Note {
         let node = NodeIndex(self.epoch.elector);
-        let name = context
-            .config
-            .roster
-            .get(node.usize())
-            .map_or_else(String::new, ToString::to_string);
+        let name = context.config.roster.get(node.usize()).map_or_else(String::new, ToString::to_string);
         let text = match &self.recovery {
             None => format!(
                 "the coordinator changed before the first round: {name} commands in epoch {}",
@@ -271,11 +244,6 @@ impl Run {
                 recovery.found.len()
             ),
         };
-        Note {
-            severity: Severity::Info,
-            node: Some(node),
-            text,
-            remedy: None,
-        }
+        Note { severity: Severity::Info, node: Some(node), text, remedy: None }
     }
 }

@@ -71,20 +71,11 @@ impl ActiveRound {
         inventories: &[Option<NodeInventory>],
         context: &mut Context<'_>,
     ) -> Step {
-        let key = RoundKey {
-            run,
-            round: planned.id,
-            epoch,
-            attempt: planned.attempt,
-        };
+        let key = RoundKey { run, round: planned.id, epoch, attempt: planned.attempt };
         let mut losses = Vec::new();
         let mut cells = Vec::new();
         for cell in planned.cells {
-            match cell
-                .ends()
-                .into_iter()
-                .find_map(|(_, node)| absence(node, inventories, context))
-            {
+            match cell.ends().into_iter().find_map(|(_, node)| absence(node, inventories, context)) {
                 Some((node, reason)) => losses.push(not_tested(&cell, node, reason)),
                 None => cells.push(cell),
             }
@@ -152,14 +143,8 @@ impl ActiveRound {
                 self.take_reply(node, reply, context);
                 return self.settle(context);
             }
-            Ok(other) => (
-                LossWord::Crash,
-                format!("{name} answered prepare with {}", describe(&other)),
-            ),
-            Err(CallFault::Timeout) => (
-                LossWord::Timeout,
-                format!("{name} did not answer prepare in time"),
-            ),
+            Ok(other) => (LossWord::Crash, format!("{name} answered prepare with {}", describe(&other))),
+            Err(CallFault::Timeout) => (LossWord::Timeout, format!("{name} did not answer prepare in time")),
             Err(CallFault::Lost { reason }) => {
                 (LossWord::Crash, format!("{name} was lost while arming: {reason}"))
             }
@@ -190,43 +175,22 @@ impl ActiveRound {
                 }
             }
         }
-        let longest = cells
-            .iter()
-            .map(|cell| self.traffic_time(cell))
-            .max()
-            .unwrap_or_default();
+        let longest = cells.iter().map(|cell| self.traffic_time(cell)).max().unwrap_or_default();
         let deadline = (at.since(context.now)) + longest + tail + FINISH_GRACE;
         for (node, ids) in by_node {
             if ids.is_empty() {
                 context.abort_round(self.key, node);
                 continue;
             }
-            let start = Start {
-                key: self.key,
-                at,
-                tail,
-                cells: ids,
-            };
+            let start = Start { key: self.key, at, tail, cells: ids };
             let (tag, request) = (CallTag::Start(self.key), Box::new(Request::Start(start)));
-            context.out.push(Command::Send {
-                node,
-                tag,
-                request,
-                deadline,
-            });
+            context.out.push(Command::Send { node, tag, request, deadline });
             self.waiting.insert(node);
         }
         self.stage = Stage::Running;
         self.deadline = context.now.after(deadline);
-        let warmup = cells
-            .iter()
-            .map(|cell| self.cases[cell.case.usize()].warmup)
-            .min()
-            .unwrap_or_default();
-        let window = Window {
-            start: at.after(warmup),
-            end: at.after(longest),
-        };
+        let warmup = cells.iter().map(|cell| self.cases[cell.case.usize()].warmup).min().unwrap_or_default();
+        let window = Window { start: at.after(warmup), end: at.after(longest) };
         RoundRecord {
             round: self.key.round,
             attempt: self.key.attempt,
@@ -253,16 +217,12 @@ impl ActiveRound {
                 let reason = format!("{name} answered start with {}", describe(&other));
                 Some((LossWord::Crash, Phase::Measure, reason))
             }
-            Err(CallFault::Timeout) => Some((
-                LossWord::Timeout,
-                Phase::Collect,
-                format!("{name} did not report the round in time"),
-            )),
-            Err(CallFault::Lost { reason }) => Some((
-                LossWord::Crash,
-                Phase::Measure,
-                format!("{name} was lost during the round: {reason}"),
-            )),
+            Err(CallFault::Timeout) => {
+                Some((LossWord::Timeout, Phase::Collect, format!("{name} did not report the round in time")))
+            }
+            Err(CallFault::Lost { reason }) => {
+                Some((LossWord::Crash, Phase::Measure, format!("{name} was lost during the round: {reason}")))
+            }
         };
         if let Some((word, phase, reason)) = lost {
             self.lose(node, word, phase, &reason);
@@ -304,12 +264,8 @@ impl ActiveRound {
 
     /// Tells every node of the round to forget it.
     pub(crate) fn abort(&self, context: &mut Context<'_>) {
-        let nodes: BTreeSet<NodeIndex> = self
-            .cells
-            .iter()
-            .flat_map(|cell| cell.ends())
-            .map(|(_, node)| node)
-            .collect();
+        let nodes: BTreeSet<NodeIndex> =
+            self.cells.iter().flat_map(|cell| cell.ends()).map(|(_, node)| node).collect();
         for node in nodes.into_iter().filter(|node| context.members.is_present(*node)) {
             context.abort_round(self.key, node);
         }
@@ -333,18 +289,10 @@ impl ActiveRound {
             }
         }
         for (node, ends) in by_node {
-            let request = Box::new(Request::Prepare(Prepare {
-                key: self.key,
-                ends,
-                timeout: plan.prepare_timeout,
-            }));
+            let request =
+                Box::new(Request::Prepare(Prepare { key: self.key, ends, timeout: plan.prepare_timeout }));
             let deadline = plan.prepare_timeout + PREPARE_GRACE;
-            context.out.push(Command::Send {
-                node,
-                tag: CallTag::Prepare(self.key),
-                request,
-                deadline,
-            });
+            context.out.push(Command::Send { node, tag: CallTag::Prepare(self.key), request, deadline });
             self.waiting.insert(node);
         }
     }
@@ -356,23 +304,19 @@ impl ActiveRound {
                 self.worst_clock_error = self.worst_clock_error.max(error);
             }
             None => {
-                let reason = format!(
-                    "{} could not tell its clock's offset",
-                    context.config.roster[node.usize()]
-                );
+                let reason =
+                    format!("{} could not tell its clock's offset", context.config.roster[node.usize()]);
                 self.lose(node, LossWord::Timeout, Phase::Prepare, &reason);
             }
         }
         for (cell, end, failure) in reply.failed {
             let name = &context.config.roster[node.usize()];
-            self.causes
-                .end_failed(&self.cells, self.key.attempt, (node, name), (cell, end), &failure);
+            self.causes.end_failed(&self.cells, self.key.attempt, (node, name), (cell, end), &failure);
         }
     }
 
     fn lose(&mut self, node: NodeIndex, word: LossWord, phase: Phase, reason: &str) {
-        self.causes
-            .node_lost(&self.cells, self.key.attempt, node, (word, phase), reason);
+        self.causes.node_lost(&self.cells, self.key.attempt, node, (word, phase), reason);
     }
 
     fn settle(&mut self, context: &mut Context<'_>) {

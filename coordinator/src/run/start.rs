@@ -98,9 +98,7 @@ impl Run {
             run: self.id,
             plan: self.plan.clone(),
             roster: context.config.roster.clone(),
-            nodes: (0..self.inventories.len())
-                .map(|i| self.presence(NodeIndex(i as u16), context))
-                .collect(),
+            nodes: (0..self.inventories.len()).map(|i| self.presence(NodeIndex(i as u16), context)).collect(),
             epoch: self.epoch,
             wall_seconds: self.wall_seconds,
         };
@@ -108,10 +106,7 @@ impl Run {
     }
 
     fn presence(&self, node: NodeIndex, context: &Context<'_>) -> NodePresence {
-        match (
-            &self.inventories[node.usize()],
-            &context.members.states()[node.usize()],
-        ) {
+        match (&self.inventories[node.usize()], &context.members.states()[node.usize()]) {
             (Some(inventory), _) => NodePresence::Present(Box::new(inventory.clone())),
             (None, MemberState::Never) => NodePresence::Absent {
                 reason: format!(
@@ -119,9 +114,9 @@ impl Run {
                     bench_core::units::format_duration(context.config.join_timeout)
                 ),
             },
-            (None, MemberState::Gone { reason }) => NodePresence::Absent {
-                reason: format!("left before the run: {reason}"),
-            },
+            (None, MemberState::Gone { reason }) => {
+                NodePresence::Absent { reason: format!("left before the run: {reason}") }
+            }
             (None, MemberState::Present { .. }) => NodePresence::Absent {
                 reason: format!(
                     "did not tell its inventory within {}",
@@ -170,21 +165,15 @@ impl Run {
         lost.dedup();
         lost.into_iter()
             .filter_map(|cell| self.schedule.as_ref()?.cell(cell))
-            .filter(|cell| {
-                cell.ends()
-                    .iter()
-                    .all(|(_, node)| self.inventories[node.usize()].is_some())
-            })
+            .filter(|cell| cell.ends().iter().all(|(_, node)| self.inventories[node.usize()].is_some()))
             .collect()
     }
 
     fn is_complete(&self, merged: &Merged<&Observation>, cell: CellId) -> bool {
-        merged
-            .cell(self.id, cell)
-            .is_some_and(|cell| match cell.standing() {
-                Standing::Complete { .. } => true,
-                Standing::Incomplete { .. } | Standing::Conflict { .. } => false,
-            })
+        merged.cell(self.id, cell).is_some_and(|cell| match cell.standing() {
+            Standing::Complete { .. } => true,
+            Standing::Incomplete { .. } | Standing::Conflict { .. } => false,
+        })
     }
 
     /// Cells of started rounds for which this node's observation is not here.
@@ -204,11 +193,7 @@ impl Run {
                 | RunRecord::Note(_)
                 | RunRecord::Ended(_) => None,
             })
-            .filter(|cell| {
-                schedule
-                    .cell(*cell)
-                    .is_some_and(|cell| cell.src == node || cell.dst == node)
-            })
+            .filter(|cell| schedule.cell(*cell).is_some_and(|cell| cell.src == node || cell.dst == node))
             .collect()
     }
 }
@@ -219,10 +204,7 @@ fn common_rails(present: &[&NodeInventory]) -> Result<u16, String> {
         return Err("no node told its inventory".to_owned());
     };
     if first.rails.is_empty() {
-        return Err(format!(
-            "{} has no rail: name its interfaces or addresses with --rails",
-            first.node
-        ));
+        return Err(format!("{} has no rail: name its interfaces or addresses with --rails", first.node));
     }
     if let Some(other) = present.iter().find(|node| node.rails.len() != first.rails.len()) {
         return Err(format!(
@@ -237,10 +219,7 @@ fn common_rails(present: &[&NodeInventory]) -> Result<u16, String> {
 }
 
 fn list_rails(node: &NodeInventory) -> String {
-    let rails: Vec<String> = node
-        .rails
-        .iter()
-        .map(|rail| format!("{}={} {}", rail.rail, rail.device, rail.addr))
-        .collect();
+    let rails: Vec<String> =
+        node.rails.iter().map(|rail| format!("{}={} {}", rail.rail, rail.device, rail.addr)).collect();
     format!("{} ({})", rails.len(), rails.join(", "))
 }

@@ -33,11 +33,7 @@ enum Keeper {
     /// It is asked to keep the batch from `from` to before `to`.
     Sending { from: usize, to: usize },
     /// It did not keep what begins at `from`; it is asked again at `until`.
-    Pausing {
-        from: usize,
-        until: Mono,
-        reason: String,
-    },
+    Pausing { from: usize, until: Mono, reason: String },
     /// It has kept everything.
     Kept,
 }
@@ -53,10 +49,7 @@ impl Storing {
 
     /// How the run ends.
     fn end(&self) -> RunRecord {
-        self.records
-            .last()
-            .cloned()
-            .expect("the end is the last record that is stored")
+        self.records.last().cloned().expect("the end is the last record that is stored")
     }
 
     fn next_deadline(&self) -> Mono {
@@ -102,18 +95,11 @@ impl Run {
         let mut records = self.records.clone();
         records.push(RunRecord::Ended(end));
         let keepers = context.config.electors.iter().map(|node| {
-            let unsent = Keeper::Pausing {
-                from: 0,
-                until: context.now,
-                reason: "not asked yet".to_owned(),
-            };
+            let unsent = Keeper::Pausing { from: 0, until: context.now, reason: "not asked yet".to_owned() };
             (*node, unsent)
         });
-        self.storing = Some(Storing {
-            records,
-            keepers: keepers.collect(),
-            deadline: context.now.after(STORE_LIMIT),
-        });
+        self.storing =
+            Some(Storing { records, keepers: keepers.collect(), deadline: context.now.after(STORE_LIMIT) });
     }
 
     /// Storing: asks electors whose turn it is; goes on when a majority has the result or the time is over.
@@ -130,10 +116,7 @@ impl Run {
             return false;
         }
         self.phase = RunPhase::Ending;
-        context.out.push(Command::Propose(Entry::RunEnded {
-            run: self.id,
-            epoch: self.epoch,
-        }));
+        context.out.push(Command::Propose(Entry::RunEnded { run: self.id, epoch: self.epoch }));
         true
     }
 
@@ -207,12 +190,8 @@ impl Run {
         let records = record::batch(&storing.records[from..]).to_vec();
         let to = from + records.len();
         storing.keepers.insert(node, Keeper::Sending { from, to });
-        let request = Box::new(Request::StoreResult {
-            epoch: self.epoch,
-            run: self.id,
-            from: from as u64,
-            records,
-        });
+        let request =
+            Box::new(Request::StoreResult { epoch: self.epoch, run: self.id, from: from as u64, records });
         context.out.push(Command::Send {
             node,
             tag: CallTag::Store(self.id),

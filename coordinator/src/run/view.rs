@@ -49,16 +49,8 @@ impl<'a> RunView<'a> {
 
     fn waiting_for(&self) -> Vec<(NodeId, String)> {
         let name = |node: bench_core::ids::NodeIndex| self.config.roster[node.usize()].clone();
-        let probing = self
-            .run
-            .probing
-            .iter()
-            .map(|node| (name(*node), "inventory".to_owned()));
-        let journals = self
-            .run
-            .collecting
-            .keys()
-            .map(|node| (name(*node), "journal".to_owned()));
+        let probing = self.run.probing.iter().map(|node| (name(*node), "inventory".to_owned()));
+        let journals = self.run.collecting.keys().map(|node| (name(*node), "journal".to_owned()));
         let keepers = self.run.storing.iter().flat_map(super::store::Storing::waiting);
         let keepers = keepers.map(|node| (name(node), "result kept".to_owned()));
         let rounds = [&self.run.current, &self.run.next]

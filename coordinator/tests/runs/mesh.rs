@@ -72,9 +72,8 @@ impl TestMesh {
 
     /// The same, with nobody there and nobody elected.
     pub(crate) fn nobody(nodes: u16, rails: u16) -> Self {
-        let names: Vec<NodeId> = (1..=nodes)
-            .map(|n| NodeId::new(&format!("n{n}")).expect("a name"))
-            .collect();
+        let names: Vec<NodeId> =
+            (1..=nodes).map(|n| NodeId::new(&format!("n{n}")).expect("a name")).collect();
         let config = Config {
             roster: names.clone(),
             electors: vec![NodeIndex(0)],
@@ -98,10 +97,7 @@ impl TestMesh {
     }
 
     pub(crate) fn join(&mut self, node: u16) {
-        self.feed(Event::Joined {
-            node: NodeIndex(node),
-            boot: BootId([node as u8; 16]),
-        });
+        self.feed(Event::Joined { node: NodeIndex(node), boot: BootId([node as u8; 16]) });
     }
 
     pub(crate) fn behave(&mut self, node: u16, behaviour: Behaviour) {
@@ -129,12 +125,7 @@ impl TestMesh {
     }
 
     pub(crate) fn submit_as(&mut self, run: RunId, ticket: u64, plan: Plan) {
-        self.feed(Event::Submit {
-            ticket: Ticket(ticket),
-            run,
-            plan: Box::new(plan),
-            wall_seconds: 0,
-        });
+        self.feed(Event::Submit { ticket: Ticket(ticket), run, plan: Box::new(plan), wall_seconds: 0 });
     }
 
     /// Jumps to the next thing that happens; `false` if nothing will.
@@ -165,10 +156,7 @@ impl TestMesh {
                 return;
             }
         }
-        panic!(
-            "the run did not come to rest; last records {:?}",
-            self.records().last()
-        );
+        panic!("the run did not come to rest; last records {:?}", self.records().last());
     }
 
     /// Until `wanted` was sent to somebody.
@@ -218,12 +206,7 @@ impl TestMesh {
                     }
                 }
                 Command::Reply { ticket, reply } => self.replies.push((ticket, reply)),
-                Command::Send {
-                    node,
-                    tag,
-                    request,
-                    deadline,
-                } => self.answer(node, tag, *request, deadline),
+                Command::Send { node, tag, request, deadline } => self.answer(node, tag, *request, deadline),
             }
         }
     }
@@ -238,14 +221,7 @@ impl TestMesh {
             _ => Phase::Collect,
         };
         if behaviour == Behaviour::SilentAt(phase) {
-            self.later(
-                deadline,
-                Event::Answered {
-                    node,
-                    tag,
-                    result: Err(CallFault::Timeout),
-                },
-            );
+            self.later(deadline, Event::Answered { node, tag, result: Err(CallFault::Timeout) });
             return;
         }
         let (wait, response) = match request {
@@ -253,22 +229,12 @@ impl TestMesh {
             Request::Prepare(prepare) => (DELAY, Response::Prepared(self.prepare(prepare, behaviour))),
             Request::Start(start) => {
                 let wait = start.at.since(self.now) + self.traffic_time(&start) + DELAY;
-                (
-                    wait,
-                    Response::Observations(self.observe(node, &start, behaviour)),
-                )
+                (wait, Response::Observations(self.observe(node, &start, behaviour)))
             }
             Request::Collect { .. } => (DELAY, Response::Observations(Vec::new())),
             _ => (DELAY, Response::Done),
         };
-        self.later(
-            wait,
-            Event::Answered {
-                node,
-                tag,
-                result: Ok(response),
-            },
-        );
+        self.later(wait, Event::Answered { node, tag, result: Ok(response) });
     }
 
     fn inventory(&self, node: NodeIndex) -> NodeInventory {
@@ -306,23 +272,13 @@ impl TestMesh {
                     detail: "no such device".to_owned(),
                     remedy: None,
                 };
-                prepare
-                    .ends
-                    .iter()
-                    .map(|p| (p.cell.id, p.end, failure()))
-                    .collect()
+                prepare.ends.iter().map(|p| (p.cell.id, p.end, failure())).collect()
             }
             Behaviour::Sound | Behaviour::SilentAt(_) | Behaviour::CrashesOnce | Behaviour::SlowRail0 => {
                 Vec::new()
             }
         };
-        PrepareReply {
-            failed,
-            clock: Some(ClockOffset {
-                offset_ns: 0,
-                error_ns: 20_000,
-            }),
-        }
+        PrepareReply { failed, clock: Some(ClockOffset { offset_ns: 0, error_ns: 20_000 }) }
     }
 
     fn traffic_time(&self, start: &Start) -> Duration {
@@ -341,11 +297,8 @@ impl TestMesh {
             let prepared = self.cells[cell].clone();
             for (end, at) in prepared.cell.ends() {
                 if at == node {
-                    let outcome = if crash {
-                        failed()
-                    } else {
-                        Outcome::Measured(self.measure(&prepared, end, start))
-                    };
+                    let outcome =
+                        if crash { failed() } else { Outcome::Measured(self.measure(&prepared, end, start)) };
                     observations.push(observation(start, *cell, end, outcome));
                 }
             }
@@ -387,10 +340,7 @@ impl TestMesh {
 
 /// The first election: nothing was decided before.
 pub(crate) fn elected() -> Event {
-    Event::Elected {
-        epoch: EPOCH,
-        decisions: Box::default(),
-    }
+    Event::Elected { epoch: EPOCH, decisions: Box::default() }
 }
 
 /// A plan from TOML, with windows of 100 ms.
@@ -412,10 +362,7 @@ fn observation(start: &Start, cell: CellId, end: End, outcome: Outcome) -> Obser
         round: start.key.round,
         outcome,
         evidence: Evidence::default(),
-        clock: ClockOffset {
-            offset_ns: 0,
-            error_ns: 20_000,
-        },
+        clock: ClockOffset { offset_ns: 0, error_ns: 20_000 },
     }
 }
 

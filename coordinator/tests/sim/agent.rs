@@ -148,10 +148,7 @@ pub(crate) fn observe(
         round: key.round,
         outcome,
         evidence: Evidence::default(),
-        clock: ClockOffset {
-            offset_ns: 0,
-            error_ns: 20_000,
-        },
+        clock: ClockOffset { offset_ns: 0, error_ns: 20_000 },
     }
 }
 

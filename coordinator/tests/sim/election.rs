@@ -35,28 +35,10 @@ pub(crate) enum What {
 /// What electors say to each other.
 #[derive(Clone, Debug)]
 pub(crate) enum Message {
-    Vote {
-        term: u64,
-        len: usize,
-        last: u64,
-    },
-    Voted {
-        term: u64,
-        granted: bool,
-    },
-    Append {
-        term: u64,
-        from: usize,
-        before: u64,
-        items: Vec<Item>,
-        commit: usize,
-    },
-    Appended {
-        term: u64,
-        len: usize,
-        matched: bool,
-        mute: Option<u64>,
-    },
+    Vote { term: u64, len: usize, last: u64 },
+    Voted { term: u64, granted: bool },
+    Append { term: u64, from: usize, before: u64, items: Vec<Item>, commit: usize },
+    Appended { term: u64, len: usize, matched: bool, mute: Option<u64> },
 }
 
 /// What the machine of this elector must hear.
@@ -179,10 +161,7 @@ impl Elector {
         let Role::Leader(leader) = &mut self.role else {
             return Vec::new();
         };
-        self.log.push(Item {
-            term: self.term,
-            what: What::Decision(Rc::new(entry)),
-        });
+        self.log.push(Item { term: self.term, what: What::Decision(Rc::new(entry)) });
         leader.matched[self.me] = self.log.len();
         self.advance_commit();
         self.append_to_all()
@@ -219,22 +198,11 @@ impl Elector {
                     Role::Candidate { .. } | Role::Follower | Role::Leader(_) => Vec::new(),
                 }
             }
-            Message::Append {
-                term,
-                from: at,
-                before,
-                items,
-                commit,
-            } => {
+            Message::Append { term, from: at, before, items, commit } => {
                 let reply = self.on_append(from, term, (at, before), items, commit, now, rng);
                 vec![(from, reply)]
             }
-            Message::Appended {
-                term,
-                len,
-                matched,
-                mute,
-            } => {
+            Message::Appended { term, len, matched, mute } => {
                 self.see_term(term, now, rng);
                 self.on_appended(from, len, matched, mute, now)
             }
@@ -246,19 +214,13 @@ impl Elector {
         self.voted = Some(self.me);
         self.heard = now;
         self.patience = patience(rng);
-        self.role = Role::Candidate {
-            votes: BTreeSet::from([self.me]),
-        };
+        self.role = Role::Candidate { votes: BTreeSet::from([self.me]) };
         let alone = self.count_votes(now);
         if !alone.is_empty() || self.leads() {
             return alone;
         }
         let (len, last) = (self.log.len(), self.last_term());
-        let vote = Message::Vote {
-            term: self.term,
-            len,
-            last,
-        };
+        let vote = Message::Vote { term: self.term, len, last };
         self.peers().map(|peer| (peer, vote.clone())).collect()
     }
 
@@ -295,10 +257,7 @@ impl Elector {
             Role::Candidate { votes } if votes.len() > self.electors / 2 => {}
             Role::Candidate { .. } | Role::Follower | Role::Leader(_) => return Vec::new(),
         }
-        self.log.push(Item {
-            term: self.term,
-            what: What::Begin,
-        });
+        self.log.push(Item { term: self.term, what: What::Begin });
         let mut leader = Leader {
             next: vec![self.log.len() - 1; self.electors],
             matched: vec![0; self.electors],
@@ -313,9 +272,7 @@ impl Elector {
     }
 
     fn append_to_all(&self) -> Vec<(usize, Message)> {
-        self.peers()
-            .filter_map(|peer| Some((peer, self.append_for(peer)?)))
-            .collect()
+        self.peers().filter_map(|peer| Some((peer, self.append_for(peer)?))).collect()
     }
 
     fn append_for(&self, peer: usize) -> Option<Message> {
@@ -332,10 +289,7 @@ impl Elector {
         })
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the fields of one message, taken apart by the caller"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the fields of one message, taken apart by the caller")]
     fn on_append(
         &mut self,
         leader: usize,
@@ -348,12 +302,7 @@ impl Elector {
     ) -> Message {
         let mute = self.mute.then_some(self.incarnation);
         if term < self.term {
-            return Message::Appended {
-                term: self.term,
-                len: 0,
-                matched: false,
-                mute,
-            };
+            return Message::Appended { term: self.term, len: 0, matched: false, mute };
         }
         self.see_term(term, now, rng);
         if !matches!(self.role, Role::Follower) {
@@ -364,12 +313,7 @@ impl Elector {
         let fits = at <= self.log.len() && at.checked_sub(1).is_none_or(|i| self.log[i].term == before);
         if !fits {
             let len = self.log.len().min(at.saturating_sub(1));
-            return Message::Appended {
-                term: self.term,
-                len,
-                matched: false,
-                mute,
-            };
+            return Message::Appended { term: self.term, len, matched: false, mute };
         }
         let len = at + items.len();
         for (i, item) in items.into_iter().enumerate() {
@@ -385,12 +329,7 @@ impl Elector {
         self.commit = self.commit.max(commit.min(self.log.len()));
         self.apply();
         let mute = self.mute.then_some(self.incarnation);
-        Message::Appended {
-            term: self.term,
-            len,
-            matched: true,
-            mute,
-        }
+        Message::Appended { term: self.term, len, matched: true, mute }
     }
 
     fn on_appended(
@@ -416,11 +355,9 @@ impl Elector {
             self.advance_commit();
         }
         match &self.role {
-            Role::Leader(leader) if leader.next[peer] < self.log.len() => self
-                .append_for(peer)
-                .map(|message| (peer, message))
-                .into_iter()
-                .collect(),
+            Role::Leader(leader) if leader.next[peer] < self.log.len() => {
+                self.append_for(peer).map(|message| (peer, message)).into_iter().collect()
+            }
             Role::Leader(_) | Role::Follower | Role::Candidate { .. } => Vec::new(),
         }
     }
@@ -433,10 +370,7 @@ impl Elector {
             return Vec::new();
         }
         let what = What::Replaced { elector, incarnation };
-        self.log.push(Item {
-            term: self.term,
-            what,
-        });
+        self.log.push(Item { term: self.term, what });
         if let Role::Leader(leader) = &mut self.role {
             leader.matched[self.me] = self.log.len();
         }
@@ -478,12 +412,8 @@ impl Elector {
             return;
         };
         if self.applied == leader.begin && !std::mem::replace(&mut leader.told, true) {
-            let epoch = Epoch {
-                term: self.term,
-                elector: self.me as u16,
-            };
-            self.outputs
-                .push(Output::Elected(epoch, Box::new(self.decisions.clone())));
+            let epoch = Epoch { term: self.term, elector: self.me as u16 };
+            self.outputs.push(Output::Elected(epoch, Box::new(self.decisions.clone())));
         }
     }
 

@@ -30,10 +30,7 @@ pub(crate) enum Fact {
     /// A node was a member for an elector.
     Joined { elector: usize, node: usize },
     /// An end appended an observation to its journal.
-    Journaled {
-        node: usize,
-        observation: Box<Observation>,
-    },
+    Journaled { node: usize, observation: Box<Observation> },
     /// A node was killed or stood still.
     Away { node: usize },
     /// A node's process started again, with no member.

@@ -60,17 +60,9 @@ pub(crate) fn draw(rng: &mut Rng, nodes: usize) -> Vec<(When, Fault)> {
         let mut pick = |below: u64| rng.next_u64() % below;
         let millis = 500 + pick(8_000);
         let at = |millis: u64| When::At(Mono::from_nanos(millis * 1_000_000));
-        let when = if pick(2) == 0 {
-            When::Command(1 + pick(160))
-        } else {
-            at(millis)
-        };
+        let when = if pick(2) == 0 { When::Command(1 + pick(160)) } else { at(millis) };
         let away = Duration::from_millis(100 + pick(3_000));
-        let who = if pick(3) == 0 {
-            Who::Node(pick(nodes as u64) as usize)
-        } else {
-            Who::Coordinator
-        };
+        let who = if pick(3) == 0 { Who::Node(pick(nodes as u64) as usize) } else { Who::Coordinator };
         let state = if pick(4) == 0 { State::Lost } else { State::Kept };
         let way = [Way::Both, Way::Out, Way::In][pick(3) as usize];
         let sides = pick(1 << nodes) as usize & if pick(2) == 0 { 0 } else { usize::MAX };
@@ -78,10 +70,7 @@ pub(crate) fn draw(rng: &mut Rng, nodes: usize) -> Vec<(When, Fault)> {
             0 | 1 => Fault::Kill { who, away, state },
             2 => Fault::Pause { who, away },
             3 | 4 => Fault::Cut { who, sides, way },
-            _ => Fault::Lossy {
-                loss: 10 + pick(250),
-                jitter: pick(100_000),
-            },
+            _ => Fault::Lossy { loss: 10 + pick(250), jitter: pick(100_000) },
         };
         faults.push((when, fault));
         if let Fault::Cut { .. } | Fault::Lossy { .. } = fault {

@@ -14,7 +14,10 @@
 //! RAILMESH_SIM_SEED=4711 cargo test -p coordinator --test sim one_seed           one seed again, with its facts
 //! ```
 //! The campaign can fail: with agents that obey every epoch ([`agent::FenceLaw::Broken`]) a test demands that it does.
-#![expect(clippy::disallowed_methods, reason = "a longer campaign and a single seed are asked for by the environment")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a longer campaign and a single seed are asked for by the environment"
+)]
 
 mod agent;
 mod election;
@@ -55,9 +58,7 @@ fn first_failure(seeds: u64, law: FenceLaw) -> Option<(u64, Vec<Violation>)> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         let searches: Vec<_> = (0..threads).map(|_| scope.spawn(search)).collect();
-        let found = searches
-            .into_iter()
-            .filter_map(|s| s.join().expect("a simulation does not panic"));
+        let found = searches.into_iter().filter_map(|s| s.join().expect("a simulation does not panic"));
         found.min_by_key(|(seed, _)| *seed)
     })
 }
@@ -82,12 +83,7 @@ fn every_invariant_holds_in_a_campaign_of_random_faults() {
 fn a_campaign_with_a_broken_fence_finds_it() {
     let (_, found) =
         first_failure(SEEDS, FenceLaw::Broken).expect("some seed makes an agent obey a stale command");
-    assert!(
-        found
-            .iter()
-            .any(|violation| violation.invariant == "no stale command obeyed"),
-        "{found:#?}"
-    );
+    assert!(found.iter().any(|violation| violation.invariant == "no stale command obeyed"), "{found:#?}");
 }
 
 #[test]
@@ -96,10 +92,7 @@ fn one_seed_can_be_played_again() {
     let facts = play(Scenario::of(seed, FenceLaw::Kept));
     if env::var_os("RAILMESH_SIM_SEED").is_some() {
         println!("{:#?}", Scenario::of(seed, FenceLaw::Kept));
-        facts
-            .list
-            .iter()
-            .for_each(|(at, fact)| println!("{:>13} {fact:?}", at.as_nanos()));
+        facts.list.iter().for_each(|(at, fact)| println!("{:>13} {fact:?}", at.as_nanos()));
         facts.result.iter().for_each(|record| println!("{record:?}"));
     }
     let again = play(Scenario::of(seed, FenceLaw::Kept));

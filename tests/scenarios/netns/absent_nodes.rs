@@ -16,15 +16,9 @@ fn a_node_that_is_never_started_is_named_and_its_cells_are_not_tested() {
     let swept = mesh.sweep(&["-t", "tcp_bw", "-D", "500ms"]);
     swept.exits(3).lost_only_cells_of("n3", &[CellStatus::NotTested]);
     let (own, _) = swept.cells_with("n3");
-    assert!(
-        own.iter().all(|cell| cell.status == CellStatus::NotTested),
-        "{swept}"
-    );
+    assert!(own.iter().all(|cell| cell.status == CellStatus::NotTested), "{swept}");
     let findings = swept.findings(FindingKind::NotTested);
-    assert!(
-        !findings.is_empty() && findings.iter().all(|finding| finding.text.contains("n3")),
-        "{swept}"
-    );
+    assert!(!findings.is_empty() && findings.iter().all(|finding| finding.text.contains("n3")), "{swept}");
     let absent: Vec<&str> = swept
         .report()
         .nodes
@@ -47,9 +41,5 @@ fn without_its_elector_a_mesh_says_whom_it_misses_and_where() {
     let words = &swept.finished.stderr;
     assert!(words.contains("no coordinator"), "{swept}");
     assert!(words.contains(&control_address(1).to_string()), "{swept}");
-    assert_eq!(
-        mesh.run(&["status"]).code,
-        3,
-        "a mesh without a coordinator cannot measure"
-    );
+    assert_eq!(mesh.run(&["status"]).code, 3, "a mesh without a coordinator cannot measure");
 }

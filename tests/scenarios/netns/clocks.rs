@@ -12,23 +12,11 @@ use crate::support::waiting::PATIENCE;
 #[ignore = "needs root and network namespaces"]
 fn a_node_whose_monotonic_clock_is_days_ahead_measures_like_the_others() {
     let fabric = Fabric::new(4, 1);
-    let shifted = [
-        "unshare",
-        "--fork",
-        "--kill-child",
-        "--time",
-        "--monotonic",
-        AHEAD,
-        "--boottime",
-        AHEAD,
-    ];
+    let shifted = ["unshare", "--fork", "--kill-child", "--time", "--monotonic", AHEAD, "--boottime", AHEAD];
     let mut mesh = fabric.mesh_on_one_processor().wrapped(2, &shifted).start();
     let clock_of =
         |pid: String| fs::read_link(format!("/proc/{pid}/ns/time_for_children")).expect("a time namespace");
-    let (here, there) = (
-        "self".to_owned(),
-        mesh.agent(2).pid().as_raw_nonzero().to_string(),
-    );
+    let (here, there) = ("self".to_owned(), mesh.agent(2).pid().as_raw_nonzero().to_string());
     assert_ne!(clock_of(here), clock_of(there), "the node has a clock of its own");
     let swept = mesh.sweep(&["-D", "500ms"]);
     swept.exits(0).has_full_matrices(4, 1).histograms_add_up();

@@ -21,14 +21,7 @@ fn a_node_killed_in_a_round_is_named_and_the_rest_complete() {
     swept.exits(3).lost_only_cells_of("n4", &words);
     let (own, _) = swept.cells_with("n4");
     let passing = own.iter().filter(|cell| cell.status == CellStatus::Pass).count();
-    assert!(
-        0 < passing && passing < own.len(),
-        "{passing} of {}; {swept}",
-        own.len()
-    );
+    assert!(0 < passing && passing < own.len(), "{passing} of {}; {swept}", own.len());
     let lost = swept.findings(FindingKind::Lost);
-    assert!(
-        !lost.is_empty() && lost.iter().all(|finding| finding.text.contains("node n4")),
-        "{swept}"
-    );
+    assert!(!lost.is_empty() && lost.iter().all(|finding| finding.text.contains("node n4")), "{swept}");
 }

@@ -35,12 +35,7 @@ fn pods_that_get_their_names_after_they_started_form_a_mesh() {
     mesh.await_members(4);
     let swept = mesh.sweep(&["-t", "tcp_bw", "-D", "500ms"]);
     swept.exits(0).has_full_matrices(4, 1);
-    let names: Vec<&str> = swept
-        .report()
-        .nodes
-        .iter()
-        .map(|node| node.node.as_str())
-        .collect();
+    let names: Vec<&str> = swept.report().nodes.iter().map(|node| node.node.as_str()).collect();
     assert_eq!(names, ["railmesh-0", "railmesh-1", "railmesh-2", "railmesh-3"]);
 }
 
@@ -50,10 +45,7 @@ fn plain_addresses_form_a_mesh_as_soon_as_there_are_as_many_as_expected() {
     let fabric = Fabric::new(4, 1);
     let dns = Dns::start(&fabric);
     dns.serve(&addresses(2));
-    let mesh = fabric
-        .mesh()
-        .roster(&["--service", SERVICE, "--expect", "4"])
-        .launch();
+    let mesh = fabric.mesh().roster(&["--service", SERVICE, "--expect", "4"]).launch();
     // The agents that ask now see two addresses and ask again.
     sleep(Duration::from_secs(2));
     dns.serve(&addresses(4));
@@ -70,18 +62,8 @@ fn another_number_of_addresses_than_expected_is_refused_with_both_numbers() {
     for found in [3, 5] {
         dns.serve(&addresses(found));
         let mut command = fabric.node(1).place().command(&[], program());
-        command.args([
-            "agent",
-            "--service",
-            SERVICE,
-            "--expect",
-            "4",
-            "--join-timeout",
-            "2s",
-        ]);
-        run("agent", &mut command, PATIENCE)
-            .exits(3)
-            .says(&format!("found {found} addresses, expected 4"));
+        command.args(["agent", "--service", SERVICE, "--expect", "4", "--join-timeout", "2s"]);
+        run("agent", &mut command, PATIENCE).exits(3).says(&format!("found {found} addresses, expected 4"));
     }
 }
 
@@ -110,13 +92,7 @@ impl Dns {
                 "--no-hosts",
                 "--user=root",
             ])
-            .args([
-                "--log-facility=-",
-                "--log-queries",
-                "--pid-file=",
-                "--no-negcache",
-                "--local=/test/",
-            ])
+            .args(["--log-facility=-", "--log-queries", "--pid-file=", "--no-negcache", "--local=/test/"])
             .arg(format!("--addn-hosts={}", hosts.display()))
             .arg(format!("--listen-address={SERVER}"));
         let server = Process::start("dnsmasq", &mut command);
@@ -164,20 +140,13 @@ impl Drop for ResolvConf {
 
 /// A record of the Service and of its own for each pod.
 fn pods(count: u8) -> String {
-    let record = |pod: u8| {
-        format!(
-            "{} railmesh-{pod}.{SERVICE} {SERVICE}\n",
-            control_address(pod + 1)
-        )
-    };
+    let record = |pod: u8| format!("{} railmesh-{pod}.{SERVICE} {SERVICE}\n", control_address(pod + 1));
     (0..count).map(record).collect()
 }
 
 /// Records of the Service alone.
 fn addresses(count: u8) -> String {
-    (1..=count)
-        .map(|node| format!("{} {SERVICE}\n", control_address(node)))
-        .collect()
+    (1..=count).map(|node| format!("{} {SERVICE}\n", control_address(node))).collect()
 }
 
 /// The headless Service.

@@ -38,22 +38,10 @@ fn a_rail_slow_in_sending_is_named_with_its_side() {
 /// The only slow part is n2 on rail 1, in this way.
 #[track_caller]
 fn names_only(swept: &Swept, word: PartWord) {
-    let parts: Vec<&PartReport> = swept
-        .slow()
-        .iter()
-        .filter_map(|finding| finding.part.as_ref())
-        .collect();
-    let expected = PartReport {
-        word,
-        nodes: vec!["n2".to_owned()],
-        rail: Some(1),
-    };
+    let parts: Vec<&PartReport> = swept.slow().iter().filter_map(|finding| finding.part.as_ref()).collect();
+    let expected = PartReport { word, nodes: vec!["n2".to_owned()], rail: Some(1) };
     assert_eq!(parts, [&expected], "{swept}");
-    let others = swept
-        .report()
-        .findings
-        .iter()
-        .filter(|finding| finding.part.as_ref() != Some(&expected));
+    let others = swept.report().findings.iter().filter(|finding| finding.part.as_ref() != Some(&expected));
     for finding in others {
         assert_eq!(finding.part, None, "a second part is named; {swept}");
     }
@@ -62,11 +50,7 @@ fn names_only(swept: &Swept, word: PartWord) {
 /// Source and destination of every cell that failed; all of them are on rail 1.
 #[track_caller]
 fn failing(swept: &Swept) -> Vec<(String, String)> {
-    let failing = swept
-        .report()
-        .cells
-        .iter()
-        .filter(|cell| cell.status == CellStatus::Fail);
+    let failing = swept.report().cells.iter().filter(|cell| cell.status == CellStatus::Fail);
     let ends: Vec<(String, String)> = failing
         .map(|cell| {
             assert_eq!(cell.rail, 1, "cell {} failed; {swept}", cell.id);

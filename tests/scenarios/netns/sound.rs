@@ -15,10 +15,6 @@ fn a_sound_cluster_passes_from_a_client_outside_of_it() {
     let report = swept.report();
     for node in &report.nodes {
         let rails: Vec<&str> = node.rails.iter().map(|rail| rail.device.as_str()).collect();
-        assert_eq!(
-            rails,
-            ["rail0", "rail1"],
-            "the interface with the default route is no rail"
-        );
+        assert_eq!(rails, ["rail0", "rail1"], "the interface with the default route is no rail");
     }
 }

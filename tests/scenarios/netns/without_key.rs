@@ -17,7 +17,5 @@ fn without_a_key_a_real_address_is_refused_with_the_command_that_makes_one() {
     command.args(["agent", "--name", "n1", "--peers", &peers, "--state"]);
     let state = tempfile::tempdir().expect("a folder");
     command.arg(state.path());
-    run("agent", &mut command, PATIENCE)
-        .exits(2)
-        .says("railmesh keygen mesh.key");
+    run("agent", &mut command, PATIENCE).exits(2).says("railmesh keygen mesh.key");
 }

@@ -40,10 +40,7 @@ fn sweep_with_struck_worker(signal: Signal) -> (Swept, Pid) {
     kill_process(worker, signal).expect("the worker of a living agent");
     let swept = sweep.end();
     let after = workers_of(mesh.agent(2).pid());
-    assert!(
-        after.len() == 1 && after[0] != worker,
-        "{after:?} replaced {worker:?}"
-    );
+    assert!(after.len() == 1 && after[0] != worker, "{after:?} replaced {worker:?}");
     (swept, worker)
 }
 
@@ -71,14 +68,7 @@ fn passes_with_a_second_attempt(swept: &Swept) {
 fn mentions(swept: &Swept, worker: Pid, what: &str) {
     let number = worker.as_raw_nonzero().to_string();
     let findings = &swept.report().findings;
-    let lines = findings
-        .iter()
-        .flat_map(|finding| finding.evidence.iter().chain([&finding.text]));
-    let found = lines
-        .filter(|line| line.contains(&number) && line.contains(what))
-        .count();
-    assert!(
-        found > 0,
-        "no finding says {what:?} of worker {number}: {findings:#?}; {swept}"
-    );
+    let lines = findings.iter().flat_map(|finding| finding.evidence.iter().chain([&finding.text]));
+    let found = lines.filter(|line| line.contains(&number) && line.contains(what)).count();
+    assert!(found > 0, "no finding says {what:?} of worker {number}: {findings:#?}; {swept}");
 }

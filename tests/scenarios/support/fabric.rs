@@ -53,9 +53,7 @@ impl Fabric {
             switch.ip(&["link", "set", network, "up"]);
         }
         let fabric = Self {
-            nodes: (1..=nodes)
-                .map(|node| Namespace::new(&tag, &format!("n{node}")))
-                .collect(),
+            nodes: (1..=nodes).map(|node| Namespace::new(&tag, &format!("n{node}"))).collect(),
             client: Namespace::new(&tag, "cli"),
             switch,
         };
@@ -84,14 +82,12 @@ impl Fabric {
 
     /// Pulls the plug of a node's control interface, at the switch.
     pub(crate) fn unplug_control(&self, node: u8) {
-        self.switch
-            .ip(&["link", "set", &format!("n{node}.{CONTROL}"), "down"]);
+        self.switch.ip(&["link", "set", &format!("n{node}.{CONTROL}"), "down"]);
     }
 
     /// Puts it back.
     pub(crate) fn replug_control(&self, node: u8) {
-        self.switch
-            .ip(&["link", "set", &format!("n{node}.{CONTROL}"), "up"]);
+        self.switch.ip(&["link", "set", &format!("n{node}.{CONTROL}"), "up"]);
     }
 
     /// Another namespace on the control network.
@@ -120,10 +116,7 @@ impl Fabric {
             control: (control_address(i as u8 + 1), PORT).into(),
             rails: Vec::new(),
         };
-        Site {
-            nodes: self.nodes.iter().enumerate().map(node).collect(),
-            client: self.client.place(),
-        }
+        Site { nodes: self.nodes.iter().enumerate().map(node).collect(), client: self.client.place() }
     }
 
     /// A mesh of agents in all of its nodes.
@@ -136,20 +129,14 @@ impl Fabric {
     pub(crate) fn mesh_on_one_processor(&self) -> MeshSpec {
         let allowed = CpuSet::of_this_thread().expect("the kernel tells the allowed processors");
         // Not the lowest: it serves most of the machine's interrupts.
-        let one = allowed
-            .iter()
-            .last()
-            .expect("this thread runs somewhere")
-            .to_string();
+        let one = allowed.iter().last().expect("this thread runs somewhere").to_string();
         self.mesh().through(&["taskset", "-c", &one])
     }
 
     fn plug_in(&self, namespace: &Namespace, name: &str, network: &str, address: Ipv4Addr) {
         let port = format!("{name}.{network}");
         let other = self.switch.name.as_str();
-        namespace.ip(&[
-            "link", "add", network, "type", "veth", "peer", "name", &port, "netns", other,
-        ]);
+        namespace.ip(&["link", "add", network, "type", "veth", "peer", "name", &port, "netns", other]);
         self.switch.ip(&["link", "set", &port, "master", network, "up"]);
         namespace.ip(&["addr", "add", &format!("{address}/24"), "dev", network]);
         namespace.ip(&["link", "set", network, "up"]);
@@ -225,12 +212,9 @@ fn network_names(rails: u8) -> Vec<String> {
 
 /// Runs a tool of the system that must work.
 fn tool(program: &str, words: &[&str]) {
-    let output = Command::new(program)
-        .args(words)
-        .output()
-        .unwrap_or_else(|error| {
-            panic!("{program} cannot be started: {error}; tests/netns/run.sh says what is needed")
-        });
+    let output = Command::new(program).args(words).output().unwrap_or_else(|error| {
+        panic!("{program} cannot be started: {error}; tests/netns/run.sh says what is needed")
+    });
     assert!(
         output.status.success(),
         "{program} {}: {} (these scenarios need root: see tests/netns/run.sh)",

@@ -90,21 +90,11 @@ impl MeshSpec {
     /// Starts the agents and returns at once.
     pub(crate) fn launch(self) -> Mesh {
         let folder = tempfile::tempdir().expect("a folder for key and state");
-        run(
-            "keygen",
-            Command::new(program())
-                .arg("keygen")
-                .arg(folder.path().join("mesh.key")),
-            PATIENCE,
-        )
-        .exits(0);
+        run("keygen", Command::new(program()).arg("keygen").arg(folder.path().join("mesh.key")), PATIENCE)
+            .exits(0);
         let nodes = self.site.nodes.len() as u8;
-        let mut mesh = Mesh {
-            agents: BTreeMap::new(),
-            ask: self.site.node(1).control.to_string(),
-            folder,
-            spec: self,
-        };
+        let mut mesh =
+            Mesh { agents: BTreeMap::new(), ask: self.site.node(1).control.to_string(), folder, spec: self };
         for node in 1..=nodes {
             if !mesh.spec.absent.contains(&node) {
                 mesh.start_agent(node);
@@ -153,9 +143,7 @@ impl Mesh {
         let own = self.spec.wrappers.get(&node).cloned().unwrap_or_default();
         let wrapper = [self.spec.wrapper.clone(), own].concat();
         let mut command = site.place.command(&wrapper, executable);
-        command
-            .args(["agent", "--die-with-parent"])
-            .args(&self.spec.roster);
+        command.args(["agent", "--die-with-parent"]).args(&self.spec.roster);
         if !self.spec.unnamed {
             command.args(["--name", &site.name]);
         }
@@ -186,9 +174,7 @@ impl Mesh {
 
     /// A node's agent.
     pub(crate) fn agent(&mut self, node: u8) -> &mut Process {
-        self.agents
-            .get_mut(&node)
-            .expect("the scenario started this agent")
+        self.agents.get_mut(&node).expect("the scenario started this agent")
     }
 
     /// A client's command line: `words`, then where the mesh is and its key.
@@ -203,11 +189,7 @@ impl Mesh {
         key: &Path,
     ) -> Command {
         let mut command = self.spec.site.client.command(&[], program());
-        command
-            .args(words)
-            .args(["--connect", &self.ask])
-            .arg("--key")
-            .arg(key);
+        command.args(words).args(["--connect", &self.ask]).arg("--key").arg(key);
         command
     }
 
@@ -248,9 +230,7 @@ impl Mesh {
 
     /// Submits a sweep that writes its run folder; returns while it is on.
     pub(crate) fn begin_sweep(&self, flags: &[&str]) -> Sweep {
-        let out = tempfile::tempdir_in(self.folder.path())
-            .expect("a run folder")
-            .keep();
+        let out = tempfile::tempdir_in(self.folder.path()).expect("a run folder").keep();
         let mut command = self.client(["sweep"]);
         command.args(flags).arg("--out").arg(&out);
         let process = Process::start("sweep", &mut command);

@@ -44,14 +44,8 @@ impl Process {
             .env("NO_COLOR", "1")
             .env("RUST_BACKTRACE", "1")
             .process_group(0);
-        let child = command
-            .spawn()
-            .unwrap_or_else(|error| panic!("{name} cannot be started: {error}"));
-        Self {
-            name: name.to_owned(),
-            child,
-            output,
-        }
+        let child = command.spawn().unwrap_or_else(|error| panic!("{name} cannot be started: {error}"));
+        Self { name: name.to_owned(), child, output }
     }
 
     /// Its number. After `ip netns exec`, which becomes what it starts, the number of that.
@@ -84,10 +78,7 @@ impl Process {
 
     /// Whether it has not ended.
     pub(crate) fn is_alive(&mut self) -> bool {
-        self.child
-            .try_wait()
-            .expect("a child's status can be asked")
-            .is_none()
+        self.child.try_wait().expect("a child's status can be asked").is_none()
     }
 
     /// Waits for its end.
@@ -132,10 +123,7 @@ impl Finished {
     /// Asserts that its standard error holds `text`.
     #[track_caller]
     pub(crate) fn says(self, text: &str) -> Self {
-        assert!(
-            self.stderr.contains(text),
-            "{text:?} is missing from the words of {self}"
-        );
+        assert!(self.stderr.contains(text), "{text:?} is missing from the words of {self}");
         self
     }
 }
@@ -162,11 +150,7 @@ pub(crate) fn run(name: &str, command: &mut Command, limit: Duration) -> Finishe
 pub(crate) fn workers_of(agent: Pid) -> Vec<Pid> {
     let id = agent.as_raw_nonzero();
     let mut found = Vec::new();
-    for task in fs::read_dir(format!("/proc/{id}/task"))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
+    for task in fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten() {
         let children = read(&task.path().join("children"));
         for child in children.split_whitespace() {
             let line = read(Path::new(&format!("/proc/{child}/cmdline")));
@@ -184,23 +168,16 @@ pub(crate) fn workers_of(agent: Pid) -> Vec<Pid> {
 pub(crate) fn resident(pid: Pid) -> u64 {
     let status = read(Path::new(&format!("/proc/{}/status", pid.as_raw_nonzero())));
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line
-        .and_then(|line| line.trim().strip_suffix(" kB"))
-        .and_then(|n| n.parse::<u64>().ok());
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|n| n.parse::<u64>().ok());
     kib.expect("the kernel tells the resident memory of a living process") * 1024
 }
 
 fn code_of(status: ExitStatus) -> i32 {
-    status
-        .code()
-        .unwrap_or_else(|| -status.signal().expect("a process ends by a code or a signal"))
+    status.code().unwrap_or_else(|| -status.signal().expect("a process ends by a code or a signal"))
 }
 
 fn read(path: &Path) -> String {
-    fs::read(path).map_or_else(
-        |_| String::new(),
-        |bytes| String::from_utf8_lossy(&bytes).into_owned(),
-    )
+    fs::read(path).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn tail(text: &str) -> String {

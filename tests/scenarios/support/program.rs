@@ -39,21 +39,14 @@ fn find() -> PathBuf {
 /// `target/debug/deps/scenarios-…` lies one folder below `target/debug/railmesh`.
 fn beside_this_test() -> PathBuf {
     let test = env::current_exe().expect("the kernel names this executable");
-    let folder = test
-        .ancestors()
-        .nth(2)
-        .expect("cargo runs tests from target/PROFILE/deps");
+    let folder = test.ancestors().nth(2).expect("cargo runs tests from target/PROFILE/deps");
     folder.join("railmesh")
 }
 
 /// Writes a copy of the executable that says it is of build `id` instead of its own.
 pub(crate) fn write_other_build(copy: &Path, id: &str) {
     let own = build_hash().to_string();
-    assert_eq!(
-        own.len(),
-        id.len(),
-        "the copy stays runnable because nothing moves"
-    );
+    assert_eq!(own.len(), id.len(), "the copy stays runnable because nothing moves");
     let mut bytes = fs::read(program()).expect("read before");
     let mut from = 0;
     let mut found = 0;

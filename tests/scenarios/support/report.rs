@@ -54,11 +54,7 @@ impl Swept {
     #[track_caller]
     pub(crate) fn has_full_matrices(&self, nodes: usize, rails: usize) -> &Self {
         let report = self.report();
-        assert_eq!(
-            report.matrices.len(),
-            report.plan.cases.len() * rails,
-            "matrices; {self}"
-        );
+        assert_eq!(report.matrices.len(), report.plan.cases.len() * rails, "matrices; {self}");
         for matrix in &report.matrices {
             let figures = [&matrix.bw_avg_gbps, &matrix.lat_p50_us, &matrix.lat_p99_us];
             for rows in figures.into_iter().flatten() {
@@ -84,11 +80,7 @@ impl Swept {
     pub(crate) fn histograms_add_up(&self) -> &Self {
         let report = self.report();
         let mut sums: BTreeMap<(u64, u16), u64> = BTreeMap::new();
-        for cell in report
-            .cells
-            .iter()
-            .filter(|cell| cell.purpose == PurposeWord::Plan)
-        {
+        for cell in report.cells.iter().filter(|cell| cell.purpose == PurposeWord::Plan) {
             if let Some(latency) = &cell.latency {
                 *sums.entry((cell.size_bytes, cell.rail)).or_default() += latency.count;
             }
@@ -99,11 +91,7 @@ impl Swept {
             .iter()
             .map(|histogram| {
                 let bucketed: u64 = histogram.buckets_le_ns.iter().map(|(_, count)| count).sum();
-                assert_eq!(
-                    bucketed, histogram.count,
-                    "buckets of rail {}; {self}",
-                    histogram.rail
-                );
+                assert_eq!(bucketed, histogram.count, "buckets of rail {}; {self}", histogram.rail);
                 ((histogram.size_bytes, histogram.rail), histogram.count)
             })
             .collect();
@@ -124,11 +112,7 @@ impl Swept {
 
     /// Planned cells with this node at an end, and planned cells without.
     pub(crate) fn cells_with(&self, node: &str) -> (Vec<&CellReport>, Vec<&CellReport>) {
-        let planned = self
-            .report()
-            .cells
-            .iter()
-            .filter(|cell| cell.purpose == PurposeWord::Plan);
+        let planned = self.report().cells.iter().filter(|cell| cell.purpose == PurposeWord::Plan);
         planned.partition(|cell| cell.src == node || cell.dst == node)
     }
 

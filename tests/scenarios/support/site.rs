@@ -64,23 +64,15 @@ impl Site {
             name: format!("n{node}"),
             place: Place::Here,
             control: (Ipv4Addr::new(127, x, node, 1), port).into(),
-            rails: (0..rails)
-                .map(|rail| Ipv4Addr::new(127, x, node, 10 + rail).into())
-                .collect(),
+            rails: (0..rails).map(|rail| Ipv4Addr::new(127, x, node, 10 + rail).into()).collect(),
         };
-        Self {
-            nodes: (1..=nodes).map(node).collect(),
-            client: Place::Here,
-        }
+        Self { nodes: (1..=nodes).map(node).collect(), client: Place::Here }
     }
 
     /// The roster for `--peers`.
     pub(crate) fn peers(&self) -> String {
-        let peers: Vec<String> = self
-            .nodes
-            .iter()
-            .map(|node| format!("{}={}", node.name, node.control))
-            .collect();
+        let peers: Vec<String> =
+            self.nodes.iter().map(|node| format!("{}={}", node.name, node.control)).collect();
         peers.join(",")
     }
 

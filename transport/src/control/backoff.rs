@@ -34,10 +34,7 @@ impl BackoffPolicy {
 
 impl Default for BackoffPolicy {
     fn default() -> Self {
-        Self {
-            first: FIRST_WAIT,
-            longest: LONGEST_WAIT,
-        }
+        Self { first: FIRST_WAIT, longest: LONGEST_WAIT }
     }
 }
 
@@ -51,10 +48,7 @@ pub struct Backoff {
 impl Backoff {
     /// A series from its beginning.
     pub fn new(policy: BackoffPolicy) -> Self {
-        Self {
-            policy,
-            next: policy.first,
-        }
+        Self { policy, next: policy.first }
     }
 
     /// The next wait: between half of the step and all of it, where `random` (uniform over `u64`) says.

@@ -119,10 +119,7 @@ async fn keep(
 /// Reports a connection and waits for its end; `Err` if there is no owner any more.
 async fn hold(connection: Connection, events: &mpsc::Sender<LinkEvent>) -> Result<String, OwnerGone> {
     let guard = CloseOnDrop(connection);
-    events
-        .send(LinkEvent::Up(guard.0.clone()))
-        .await
-        .map_err(|_| OwnerGone)?;
+    events.send(LinkEvent::Up(guard.0.clone())).await.map_err(|_| OwnerGone)?;
     Ok(guard.0.closed().await)
 }
 

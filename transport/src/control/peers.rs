@@ -25,13 +25,7 @@ pub struct PeerCache {
 impl PeerCache {
     /// An empty cache of at most `bound` connections.
     pub fn new(mesh: Mesh, bound: NonZeroUsize) -> Self {
-        Self {
-            inner: Arc::new(Inner {
-                mesh,
-                bound,
-                slots: Mutex::default(),
-            }),
-        }
+        Self { inner: Arc::new(Inner { mesh, bound, slots: Mutex::default() }) }
     }
 
     /// A connection to `node`, which listens at `addr`: any that is open already, else a new one.
@@ -54,21 +48,16 @@ impl PeerCache {
         let outcome = dialing.wait_for(Option::is_some).await;
         match outcome.as_deref() {
             Ok(Some(outcome)) => outcome.clone(),
-            Ok(None) | Err(_) => Err(DialError::Lost {
-                address: addr,
-                reason: "the dial was given up".to_owned(),
-            }),
+            Ok(None) | Err(_) => {
+                Err(DialError::Lost { address: addr, reason: "the dial was given up".to_owned() })
+            }
         }
     }
 
     /// How many connections it holds.
     pub fn len(&self) -> usize {
         let slots = self.inner.lock();
-        slots
-            .by_node
-            .values()
-            .filter(|slot| slot.link().is_some())
-            .count()
+        slots.by_node.values().filter(|slot| slot.link().is_some()).count()
     }
 
     /// Whether it holds none.
@@ -169,8 +158,7 @@ impl Inner {
 impl Slots {
     /// Takes out the least recently used connection if there are more than `bound`.
     fn evict(&mut self, bound: usize) -> Option<Arc<Link>> {
-        self.by_node
-            .retain(|_, slot| slot.link().is_none_or(|link| link.is_open()));
+        self.by_node.retain(|_, slot| slot.link().is_none_or(|link| link.is_open()));
         let open: Vec<(u64, &NodeId)> = self
             .by_node
             .iter()

@@ -8,10 +8,7 @@ use thiserror::Error;
 /// [`NoRandomness`] if the operating system gives none.
 pub(crate) fn bytes<const N: usize>() -> Result<[u8; N], NoRandomness> {
     let mut bytes = [0; N];
-    rustls::crypto::ring::default_provider()
-        .secure_random
-        .fill(&mut bytes)
-        .map_err(|_| NoRandomness)?;
+    rustls::crypto::ring::default_provider().secure_random.fill(&mut bytes).map_err(|_| NoRandomness)?;
     Ok(bytes)
 }
 

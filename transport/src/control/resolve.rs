@@ -87,11 +87,8 @@ impl Resolver {
     /// # Errors
     /// [`ResolveError`].
     pub async fn lookup_service(&self, name: &str) -> Result<Vec<ServiceTarget>, ResolveError> {
-        let found = self
-            .dns
-            .lookup(name, RecordType::SRV)
-            .await
-            .map_err(|error| self.explain(name, &error))?;
+        let found =
+            self.dns.lookup(name, RecordType::SRV).await.map_err(|error| self.explain(name, &error))?;
         let targets: BTreeSet<ServiceTarget> = found
             .answers()
             .iter()
@@ -167,10 +164,9 @@ impl Resolver {
                 ResponseCode::NoError => self.not_found(host, "the name has no such record"),
                 code => self.failed(host, code.to_string()),
             },
-            NetError::Timeout => ResolveError::Silent {
-                host: host.to_owned(),
-                servers: self.servers.clone(),
-            },
+            NetError::Timeout => {
+                ResolveError::Silent { host: host.to_owned(), servers: self.servers.clone() }
+            }
             other => self.failed(host, other.to_string()),
         }
     }
@@ -184,19 +180,13 @@ impl Resolver {
     }
 
     fn failed(&self, host: &str, reason: String) -> ResolveError {
-        ResolveError::Failed {
-            host: host.to_owned(),
-            servers: self.servers.clone(),
-            reason,
-        }
+        ResolveError::Failed { host: host.to_owned(), servers: self.servers.clone(), reason }
     }
 }
 
 impl std::fmt::Debug for Resolver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Resolver")
-            .field("servers", &self.servers)
-            .finish_non_exhaustive()
+        f.debug_struct("Resolver").field("servers", &self.servers).finish_non_exhaustive()
     }
 }
 
@@ -245,10 +235,7 @@ pub enum ResolveError {
 
 /// What needs no name server: a literal (an IPv6 one may stand in brackets), localhost, a line of the hosts file.
 fn known(host: &str) -> Option<Vec<IpAddr>> {
-    let bare = host
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .unwrap_or(host);
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     if let Ok(address) = bare.parse() {
         return Some(vec![address]);
     }
@@ -282,9 +269,7 @@ fn empty_config() -> ResolverConfig {
 }
 
 fn configuration(error: impl std::fmt::Display) -> ResolveError {
-    ResolveError::Configuration {
-        reason: error.to_string(),
-    }
+    ResolveError::Configuration { reason: error.to_string() }
 }
 
 #[cfg(test)]

@@ -95,18 +95,11 @@ where
     let mut header = [0; HEADER_BYTES];
     read_exactly(stream, &mut header).await?;
     let [byte, length @ ..] = header;
-    let kind = *allowed
-        .iter()
-        .find(|kind| kind.byte() == byte)
-        .ok_or(WireError::Kind { byte })?;
+    let kind = *allowed.iter().find(|kind| kind.byte() == byte).ok_or(WireError::Kind { byte })?;
     let length = u32::from_be_bytes(length) as usize;
     check_length(kind, length)?;
     let mut body = Vec::new();
-    stream
-        .take(length as u64)
-        .read_to_end(&mut body)
-        .await
-        .map_err(WireError::Stream)?;
+    stream.take(length as u64).read_to_end(&mut body).await.map_err(WireError::Stream)?;
     if body.len() < length {
         return Err(WireError::Truncated);
     }
@@ -185,10 +178,7 @@ async fn read_exactly<R: AsyncRead + Unpin>(stream: &mut R, bytes: &mut [u8]) ->
 fn check_length(kind: FrameKind, bytes: usize) -> Result<u32, WireError> {
     match u32::try_from(bytes) {
         Ok(length) if bytes <= kind.limit() => Ok(length),
-        Ok(_) | Err(_) => Err(WireError::TooLong {
-            bytes,
-            limit: kind.limit(),
-        }),
+        Ok(_) | Err(_) => Err(WireError::TooLong { bytes, limit: kind.limit() }),
     }
 }
 
@@ -220,9 +210,7 @@ mod tests {
     async fn a_frame_reads_back() {
         let frame = frame(FrameKind::Request, &Request::Status).unwrap();
         assert_eq!(read_request(&frame).await.unwrap(), Request::Status);
-        let clock = Response::Clock {
-            now: Mono::from_nanos(u64::MAX),
-        };
+        let clock = Response::Clock { now: Mono::from_nanos(u64::MAX) };
         assert_eq!(decode::<Response>(&encode(&clock).unwrap()).unwrap(), clock);
     }
 
@@ -235,21 +223,12 @@ mod tests {
         inner.push(0);
         let garbage = [b'Q', 0, 0, 0, 2, 0xff, 0xff];
         let cut = &good[..good.len() - 1];
-        assert!(matches!(
-            read_request(&longer).await,
-            Err(WireError::Trailing { .. })
-        ));
-        assert!(matches!(
-            read_request(&inner).await,
-            Err(WireError::Trailing { .. })
-        ));
+        assert!(matches!(read_request(&longer).await, Err(WireError::Trailing { .. })));
+        assert!(matches!(read_request(&inner).await, Err(WireError::Trailing { .. })));
         assert!(matches!(read_request(&garbage).await, Err(WireError::Garbage(_))));
         assert!(matches!(read_request(cut).await, Err(WireError::Truncated)));
         assert!(matches!(read_request(b"").await, Err(WireError::Truncated)));
-        assert!(matches!(
-            read_request(b"GET / HTTP/1.1\r\n").await,
-            Err(WireError::Kind { byte: b'G' })
-        ));
+        assert!(matches!(read_request(b"GET / HTTP/1.1\r\n").await, Err(WireError::Kind { byte: b'G' })));
     }
 
     // The reader that never ends proves that nothing of an oversize body is waited for.
@@ -257,9 +236,7 @@ mod tests {
     async fn an_announced_four_gibibytes_is_refused_before_any_of_it_is_read() {
         let header = [b'Q', 0xff, 0xff, 0xff, 0xff];
         let mut endless = (&header[..]).chain(tokio::io::repeat(0));
-        let error = read::<_, Request>(&mut endless, &[FrameKind::Request])
-            .await
-            .unwrap_err();
+        let error = read::<_, Request>(&mut endless, &[FrameKind::Request]).await.unwrap_err();
         assert!(
             matches!(error, WireError::TooLong { bytes: 0xffff_ffff, limit } if limit == MAX_CONTROL_BYTES)
         );
@@ -270,10 +247,7 @@ mod tests {
     fn a_message_above_the_limit_of_its_kind_is_not_sent() {
         let reason = "x".repeat(MAX_CONTROL_BYTES);
         let message = Response::Invalid { reason };
-        assert!(matches!(
-            frame(FrameKind::Response, &message),
-            Err(WireError::TooLong { .. })
-        ));
+        assert!(matches!(frame(FrameKind::Response, &message), Err(WireError::TooLong { .. })));
         assert!(frame(FrameKind::Batch, &message).is_ok());
     }
 }

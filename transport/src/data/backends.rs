@@ -18,9 +18,7 @@ pub struct Backends {
 
 /// The backends that move real data.
 pub fn backends() -> Backends {
-    Backends {
-        sockets: Arc::new(Tcp),
-    }
+    Backends { sockets: Arc::new(Tcp) }
 }
 
 impl Backends {
@@ -68,11 +66,7 @@ mod tests {
     #[test]
     fn what_is_not_built_is_listed_with_its_reason() {
         let all = backends().capabilities();
-        let absent: Vec<_> = all
-            .iter()
-            .filter(|c| c.absent.is_some())
-            .map(|c| c.name.as_str())
-            .collect();
+        let absent: Vec<_> = all.iter().filter(|c| c.absent.is_some()).map(|c| c.name.as_str()).collect();
         assert_eq!(absent, ["verbs", "cuda", "nccl"]);
         assert_eq!(all.first().map(|c| c.name.as_str()), Some("tcp"));
     }

@@ -142,22 +142,13 @@ fn refuse_late_start(timing: &Timing, now: Mono) -> Result<(), Failure> {
 
 /// Somebody asked to stop.
 fn cancelled(phase: Phase) -> Failure {
-    Failure {
-        kind: FailureKind::Cancelled,
-        phase,
-        detail: "asked to stop".to_owned(),
-        remedy: None,
-    }
+    Failure { kind: FailureKind::Cancelled, phase, detail: "asked to stop".to_owned(), remedy: None }
 }
 
 /// The failure to report: where somebody asked to stop, the peer may have stopped first, and what that looks like here
 /// is no fault.
 fn unless_stopped(failure: Failure, stop: &Stop) -> Failure {
-    if stop.is_set() {
-        cancelled(failure.phase)
-    } else {
-        failure
-    }
+    if stop.is_set() { cancelled(failure.phase) } else { failure }
 }
 
 /// A step that the endpoint's state or the peer's kind of endpoint does not allow.

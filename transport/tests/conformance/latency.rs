@@ -14,17 +14,8 @@ pub(crate) fn every_exchange_of_the_window_is_in_the_histogram(rig: &Rig) {
     assert_eq!(sample.share, RttShare::Half);
     assert_eq!(sample.window.length(), case.window);
     // The two ends' clocks are one here; an exchange at either edge may count at one end only.
-    assert!(
-        answered.abs_diff(sample.histogram.len()) <= 2,
-        "{answered} answered, {:?}",
-        sample.histogram
-    );
-    let spent_ns: u64 = sample
-        .histogram
-        .buckets()
-        .iter()
-        .map(|(nanos, count)| 2 * nanos * count)
-        .sum();
+    assert!(answered.abs_diff(sample.histogram.len()) <= 2, "{answered} answered, {:?}", sample.histogram);
+    let spent_ns: u64 = sample.histogram.buckets().iter().map(|(nanos, count)| 2 * nanos * count).sum();
     let p = sample.histogram.percentiles().unwrap();
     let window_ns = case.window.as_nanos() as u64;
     assert!(
@@ -43,25 +34,14 @@ pub(crate) fn percentiles_are_ordered_and_the_largest_stays(rig: &Rig) {
 }
 
 pub(crate) fn verified_answers_are_equal(rig: &Rig) {
-    let case = TestCase {
-        verify: Verify::Sampled,
-        size: Bytes(4_097),
-        ..latency_case()
-    };
+    let case = TestCase { verify: Verify::Sampled, size: Bytes(4_097), ..latency_case() };
     let (sample, _) = rig.latency(case);
-    assert!(
-        matches!(sample.check, DataCheck::Equal { bytes } if bytes > 0),
-        "{:?}",
-        sample.check
-    );
+    assert!(matches!(sample.check, DataCheck::Equal { bytes } if bytes > 0), "{:?}", sample.check);
     assert_eq!(rig.latency(latency_case()).0.check, DataCheck::Unchecked);
 }
 
 pub(crate) fn spinning_times_exchanges_as_blocking_does(rig: &Rig) {
-    let (sample, answered) = rig.latency(TestCase {
-        wait: WaitMode::Spinning,
-        ..latency_case()
-    });
+    let (sample, answered) = rig.latency(TestCase { wait: WaitMode::Spinning, ..latency_case() });
     assert!(!sample.histogram.is_empty());
     assert!(answered.abs_diff(sample.histogram.len()) <= 2);
 }

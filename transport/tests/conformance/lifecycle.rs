@@ -16,10 +16,7 @@ use crate::rig::{NOBODY, Rig, bandwidth_case, latency_case, timing};
 pub(crate) fn only_a_destination_tells_where_it_listens(rig: &Rig) {
     let ends = rig.prepared(bandwidth_case());
     assert_eq!(ends.source.info(), None);
-    let (one, other) = (
-        ends.destination.info().unwrap(),
-        rig.prepared(bandwidth_case()).destination.info(),
-    );
+    let (one, other) = (ends.destination.info().unwrap(), rig.prepared(bandwidth_case()).destination.info());
     assert_ne!(Some(one), other, "two attempts share nothing");
 }
 
@@ -28,10 +25,7 @@ pub(crate) fn evidence_names_device_and_both_addresses(rig: &Rig) {
     let (source, destination) = (ends.source.evidence(), ends.destination.evidence());
     for evidence in [&source, &destination] {
         assert_eq!(evidence.device.as_deref(), Some("rail0"));
-        assert!(
-            evidence.local.is_some() && evidence.peer.is_some(),
-            "{evidence:?}"
-        );
+        assert!(evidence.local.is_some() && evidence.peer.is_some(), "{evidence:?}");
         assert!(!evidence.facts.is_empty());
     }
     assert!(source.local.unwrap().contains("127.0.0.1"));
@@ -40,10 +34,7 @@ pub(crate) fn evidence_names_device_and_both_addresses(rig: &Rig) {
 
 pub(crate) fn a_stop_before_the_start_is_noticed_at_once(rig: &Rig) {
     for case in [bandwidth_case(), latency_case()] {
-        let far = Timing {
-            at: clock::now().after(Duration::from_secs(60)),
-            ..timing(&case)
-        };
+        let far = Timing { at: clock::now().after(Duration::from_secs(60)), ..timing(&case) };
         let mut ends = rig.armed(case);
         let stop = Stop::default();
         stop.set();
@@ -52,10 +43,7 @@ pub(crate) fn a_stop_before_the_start_is_noticed_at_once(rig: &Rig) {
         assert!(clock::now().since(begun) < NOTICED);
         for result in [results.source, results.destination] {
             let failure = result.unwrap_err();
-            assert_eq!(
-                (failure.kind, failure.phase),
-                (FailureKind::Cancelled, Phase::Armed)
-            );
+            assert_eq!((failure.kind, failure.phase), (FailureKind::Cancelled, Phase::Armed));
         }
     }
 }
@@ -63,10 +51,7 @@ pub(crate) fn a_stop_before_the_start_is_noticed_at_once(rig: &Rig) {
 // A backend that takes its time must be interrupted; one that computes is done before. Neither may go on.
 pub(crate) fn a_stop_in_the_window_ends_both_ends(rig: &Rig) {
     for case in [bandwidth_case(), latency_case()] {
-        let case = TestCase {
-            window: Duration::from_secs(30),
-            ..case
-        };
+        let case = TestCase { window: Duration::from_secs(30), ..case };
         let mut ends = rig.armed(case);
         let stop = Stop::default();
         let timing = timing(&case);
@@ -81,13 +66,7 @@ pub(crate) fn a_stop_in_the_window_ends_both_ends(rig: &Rig) {
             let (results, ended) = both.join().unwrap();
             assert!(ended.since(asked) < NOTICED, "{:?}", ended.since(asked));
             for result in [results.source, results.destination] {
-                assert!(
-                    result
-                        .as_ref()
-                        .err()
-                        .is_none_or(|f| f.kind == FailureKind::Cancelled),
-                    "{result:?}"
-                );
+                assert!(result.as_ref().err().is_none_or(|f| f.kind == FailureKind::Cancelled), "{result:?}");
             }
         });
     }
@@ -96,11 +75,7 @@ pub(crate) fn a_stop_in_the_window_ends_both_ends(rig: &Rig) {
 pub(crate) fn a_stop_is_noticed_while_the_peer_is_silent(rig: &Rig) {
     for wait in [WaitMode::Blocking, WaitMode::Spinning] {
         for case in [bandwidth_case(), latency_case()] {
-            let case = TestCase {
-                wait,
-                window: Duration::from_secs(30),
-                ..case
-            };
+            let case = TestCase { wait, window: Duration::from_secs(30), ..case };
             let mut ends = rig.armed(case);
             let (timing, stop) = (timing(&case), Stop::default());
             thread::scope(|scope| {
@@ -110,13 +85,7 @@ pub(crate) fn a_stop_is_noticed_while_the_peer_is_silent(rig: &Rig) {
                 stop.set();
                 let result = receiving.join().unwrap();
                 assert!(clock::now().since(asked) < NOTICED);
-                assert!(
-                    result
-                        .as_ref()
-                        .err()
-                        .is_none_or(|f| f.kind == FailureKind::Cancelled),
-                    "{result:?}"
-                );
+                assert!(result.as_ref().err().is_none_or(|f| f.kind == FailureKind::Cancelled), "{result:?}");
             });
         }
     }
@@ -131,14 +100,8 @@ pub(crate) fn a_destination_that_nobody_calls_gives_up_in_time(rig: &Rig) {
     let begun = clock::now();
     let failure = destination.connect(None, &Stop::default()).unwrap_err();
     let took = clock::now().since(begun);
-    assert_eq!(
-        (failure.kind, failure.phase),
-        (FailureKind::Timeout, Phase::Connect)
-    );
-    assert!(
-        took >= task.connect_timeout && took < task.connect_timeout + NOTICED,
-        "{took:?}"
-    );
+    assert_eq!((failure.kind, failure.phase), (FailureKind::Timeout, Phase::Connect));
+    assert!(took >= task.connect_timeout && took < task.connect_timeout + NOTICED, "{took:?}");
 }
 
 pub(crate) fn a_destination_that_nobody_calls_can_be_stopped(rig: &Rig) {
@@ -160,10 +123,7 @@ pub(crate) fn a_call_to_a_port_that_is_closed_fails(rig: &Rig) {
     let info = ends.destination.info().unwrap();
     drop(ends.destination);
     let failure = ends.source.connect(Some(&info), &Stop::default()).unwrap_err();
-    assert_eq!(
-        (failure.kind, failure.phase),
-        (FailureKind::Crash, Phase::Connect)
-    );
+    assert_eq!((failure.kind, failure.phase), (FailureKind::Crash, Phase::Connect));
     assert!(failure.detail.contains("nothing listens there"), "{failure:?}");
     if let EndpointInfo::Tcp { addr, .. } = info {
         assert!(failure.detail.contains("ECONNREFUSED"), "{failure:?}");
@@ -173,21 +133,12 @@ pub(crate) fn a_call_to_a_port_that_is_closed_fails(rig: &Rig) {
 }
 
 pub(crate) fn an_address_that_is_not_ours_is_unsupported(rig: &Rig) {
-    let foreign = |end| CellTask {
-        bind: NOBODY,
-        ..rig.task(bandwidth_case(), end)
-    };
+    let foreign = |end| CellTask { bind: NOBODY, ..rig.task(bandwidth_case(), end) };
     let Err(failure) = rig.prepare(&foreign(End::Destination)) else {
         panic!("listens at an address that this node does not have");
     };
-    assert_eq!(
-        (failure.kind, failure.phase),
-        (FailureKind::Unsupported, Phase::Prepare)
-    );
-    assert!(
-        failure.detail.contains("192.0.2.1") && failure.remedy.is_some(),
-        "{failure:?}"
-    );
+    assert_eq!((failure.kind, failure.phase), (FailureKind::Unsupported, Phase::Prepare));
+    assert!(failure.detail.contains("192.0.2.1") && failure.remedy.is_some(), "{failure:?}");
     // A source may find out as late as at connect.
     let info = rig.prepared(bandwidth_case()).destination.info().unwrap();
     let failure = rig
@@ -200,17 +151,11 @@ pub(crate) fn an_address_that_is_not_ours_is_unsupported(rig: &Rig) {
 pub(crate) fn a_late_start_is_refused(rig: &Rig) {
     let case = bandwidth_case();
     let mut ends = rig.armed(case);
-    let late = Timing {
-        at: clock::now().before(case.warmup + Duration::from_millis(1)),
-        ..timing(&case)
-    };
+    let late = Timing { at: clock::now().before(case.warmup + Duration::from_millis(1)), ..timing(&case) };
     let results = ends.run(&late, &Stop::default());
     for result in [results.source, results.destination] {
         let failure = result.unwrap_err();
-        assert_eq!(
-            (failure.kind, failure.phase),
-            (FailureKind::Timeout, Phase::Armed)
-        );
+        assert_eq!((failure.kind, failure.phase), (FailureKind::Timeout, Phase::Armed));
     }
 }
 
@@ -234,37 +179,19 @@ pub(crate) fn a_peer_that_left_is_a_crash(rig: &Rig) {
 
         let mut ends = rig.armed(case);
         drop(ends.source);
-        let failure = ends
-            .destination
-            .run(&timing(&case), &Stop::default())
-            .unwrap_err();
+        let failure = ends.destination.run(&timing(&case), &Stop::default()).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Crash, "{failure:?}");
     }
 }
 
 pub(crate) fn a_peer_that_never_runs_costs_no_more_than_the_deadline(rig: &Rig) {
-    let case = TestCase {
-        window: Duration::from_millis(50),
-        ..bandwidth_case()
-    };
-    for case in [
-        case,
-        TestCase {
-            window: case.window,
-            ..latency_case()
-        },
-    ] {
+    let case = TestCase { window: Duration::from_millis(50), ..bandwidth_case() };
+    for case in [case, TestCase { window: case.window, ..latency_case() }] {
         let mut ends = rig.armed(case);
         let timing = timing(&case);
         let result = ends.source.run(&timing, &Stop::default());
         assert!(clock::now() <= latest(&timing));
-        assert!(
-            result
-                .as_ref()
-                .err()
-                .is_none_or(|f| f.kind == FailureKind::Timeout),
-            "{result:?}"
-        );
+        assert!(result.as_ref().err().is_none_or(|f| f.kind == FailureKind::Timeout), "{result:?}");
     }
 }
 

@@ -33,10 +33,7 @@ impl Proxy {
             panic!("a proxy needs a TCP destination");
         };
         let listener = TcpListener::bind("127.0.0.3:0").unwrap();
-        let info = EndpointInfo::Tcp {
-            addr: listener.local_addr().unwrap(),
-            token,
-        };
+        let info = EndpointInfo::Tcp { addr: listener.local_addr().unwrap(), token };
         let ended = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&ended);
         thread::spawn(move || {
@@ -64,12 +61,8 @@ fn forward(client: TcpStream, target: SocketAddr, trouble: Trouble, ended: &Arc<
     client.set_nodelay(true).unwrap();
     server.set_nodelay(true).unwrap();
     let stalled = Arc::new(AtomicBool::new(false));
-    let back = (
-        server.try_clone().unwrap(),
-        client.try_clone().unwrap(),
-        Arc::clone(&stalled),
-        Arc::clone(ended),
-    );
+    let back =
+        (server.try_clone().unwrap(), client.try_clone().unwrap(), Arc::clone(&stalled), Arc::clone(ended));
     thread::spawn(move || {
         let (mut from, mut to, stalled, ended) = back;
         let mut buffer = vec![0; 1 << 16];

@@ -52,18 +52,12 @@ impl Rig {
             faults: vec![],
         })
         .unwrap();
-        let addresses = [
-            (SOURCE, NodeIndex(0), RailId(0)),
-            (DESTINATION, NodeIndex(1), RailId(0)),
-        ];
+        let addresses = [(SOURCE, NodeIndex(0), RailId(0)), (DESTINATION, NodeIndex(1), RailId(0))];
         Self::new(Backends::simulated(SimNetwork::new(fabric, addresses)))
     }
 
     fn new(backends: Backends) -> Self {
-        Self {
-            backends,
-            _alone: ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner),
-        }
+        Self { backends, _alone: ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
     pub(crate) fn task(&self, case: TestCase, end: End) -> CellTask {
@@ -138,10 +132,7 @@ impl Ends {
     pub(crate) fn run(&mut self, timing: &Timing, stop: &Stop) -> Results {
         thread::scope(|scope| {
             let receiving = scope.spawn(|| self.destination.run(timing, stop));
-            Results {
-                source: self.source.run(timing, stop),
-                destination: receiving.join().unwrap(),
-            }
+            Results { source: self.source.run(timing, stop), destination: receiving.join().unwrap() }
         })
     }
 }

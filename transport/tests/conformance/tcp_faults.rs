@@ -14,10 +14,7 @@ use crate::rig::{Results, Rig, bandwidth_case, latency_case, sample_of, timing};
 
 /// 100 Mb/s: 12.5 kB a millisecond, so that a position is a time.
 fn paced_case() -> TestCase {
-    TestCase {
-        rate_limit: Some(BitsPerSecond(100e6)),
-        ..bandwidth_case()
-    }
+    TestCase { rate_limit: Some(BitsPerSecond(100e6)), ..bandwidth_case() }
 }
 
 fn through(trouble: Trouble, case: TestCase) -> (Results, Timing) {
@@ -34,18 +31,11 @@ fn through(trouble: Trouble, case: TestCase) -> (Results, Timing) {
 
 #[test]
 fn a_flipped_bit_is_found_with_its_position() {
-    let case = TestCase {
-        verify: Verify::Sampled,
-        ..paced_case()
-    };
+    let case = TestCase { verify: Verify::Sampled, ..paced_case() };
     // In the warm-up, where every byte is compared.
     let (results, _) = through(Trouble::Flip { at: 100_000 }, case);
     match sample_of(results.destination).check {
-        DataCheck::Different {
-            offset,
-            expected,
-            got,
-        } => {
+        DataCheck::Different { offset, expected, got } => {
             assert_eq!((offset, got), (100_000, expected ^ 0x40));
         }
         other => panic!("{other:?}"),
@@ -55,19 +45,12 @@ fn a_flipped_bit_is_found_with_its_position() {
 
 #[test]
 fn a_flipped_bit_in_an_answer_is_found() {
-    let case = TestCase {
-        verify: Verify::Sampled,
-        ..latency_case()
-    };
+    let case = TestCase { verify: Verify::Sampled, ..latency_case() };
     let (results, _) = through(Trouble::Flip { at: 1_000 }, case);
     let Ok(Measurement::Latency(sample)) = results.source else {
         panic!("{results:?}");
     };
-    assert!(
-        matches!(sample.check, DataCheck::Different { offset: 1_000, .. }),
-        "{:?}",
-        sample.check
-    );
+    assert!(matches!(sample.check, DataCheck::Different { offset: 1_000, .. }), "{:?}", sample.check);
 }
 
 // 100 ms of traffic: 50 ms of warm-up and 50 ms of window are over.
@@ -75,20 +58,12 @@ fn a_flipped_bit_in_an_answer_is_found() {
 fn a_connection_that_breaks_in_the_window_is_a_crash_with_both_addresses() {
     let (results, _) = through(Trouble::Close { at: 1_250_000 }, paced_case());
     // The proxy is 127.0.0.3 to the source and 127.0.0.1 to the destination.
-    for (result, local, peer) in [
-        (results.source, "127.0.0.1:", "127.0.0.3:"),
-        (results.destination, "127.0.0.2:", "127.0.0.1:"),
-    ] {
+    for (result, local, peer) in
+        [(results.source, "127.0.0.1:", "127.0.0.3:"), (results.destination, "127.0.0.2:", "127.0.0.1:")]
+    {
         let failure = result.unwrap_err();
-        assert_eq!(
-            (failure.kind, failure.phase),
-            (FailureKind::Crash, Phase::Measure),
-            "{failure:?}"
-        );
-        assert!(
-            failure.detail.contains(local) && failure.detail.contains(peer),
-            "{failure:?}"
-        );
+        assert_eq!((failure.kind, failure.phase), (FailureKind::Crash, Phase::Measure), "{failure:?}");
+        assert!(failure.detail.contains(local) && failure.detail.contains(peer), "{failure:?}");
         assert!(failure.remedy.is_some());
     }
 }

@@ -22,31 +22,20 @@ fn address(info: &EndpointInfo) -> SocketAddr {
 #[test]
 fn silent_and_wrong_strangers_do_not_hold_up_the_streams() {
     let rig = Rig::tcp();
-    let case = TestCase {
-        streams: 3,
-        ..bandwidth_case()
-    };
+    let case = TestCase { streams: 3, ..bandwidth_case() };
     let mut ends = rig.prepared(case);
     let info = ends.destination.info().unwrap();
-    let silent: Vec<TcpStream> = (0..8)
-        .map(|_| TcpStream::connect(address(&info)).unwrap())
-        .collect();
+    let silent: Vec<TcpStream> = (0..8).map(|_| TcpStream::connect(address(&info)).unwrap()).collect();
     let mut wrong = TcpStream::connect(address(&info)).unwrap();
     wrong.write_all(&[0; 18]).unwrap();
     let begun = clock::now();
     ends.connect(&info);
-    assert!(
-        clock::now().since(begun) < Duration::from_millis(800),
-        "a silent stranger is not waited for"
-    );
+    assert!(clock::now().since(begun) < Duration::from_millis(800), "a silent stranger is not waited for");
     // The wrong one was dropped, not answered.
     wrong.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
     assert!(matches!(wrong.read(&mut [0; 8]), Ok(0) | Err(_)));
     let results = ends.run(&timing(&case), &Stop::default());
-    assert!(
-        results.source.is_ok() && results.destination.is_ok(),
-        "{results:?}"
-    );
+    assert!(results.source.is_ok() && results.destination.is_ok(), "{results:?}");
     drop(silent);
 }
 
@@ -66,10 +55,7 @@ fn a_stranger_is_counted_when_the_streams_never_come() {
     });
     let failure = destination.connect(None, &Stop::default()).unwrap_err();
     assert!(failure.detail.contains("0 of 1 streams"), "{failure:?}");
-    assert!(
-        failure.detail.contains("1 connections without this cell's token"),
-        "{failure:?}"
-    );
+    assert!(failure.detail.contains("1 connections without this cell's token"), "{failure:?}");
     stranger.join().unwrap();
 }
 

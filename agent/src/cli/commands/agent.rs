@@ -44,21 +44,13 @@ pub(crate) fn run(args: AgentArgs, verbose: u8) -> Result<Exit, ExitError> {
 
 /// What was typed to what the agent needs.
 async fn resolve(args: &AgentArgs) -> Result<(AgentConfig, Deps), ExitError> {
-    let key = args
-        .key
-        .as_deref()
-        .map(MeshKey::read)
-        .transpose()
-        .map_err(ExitError::usage)?;
+    let key = args.key.as_deref().map(MeshKey::read).transpose().map_err(ExitError::usage)?;
     let host = read_host(Path::new("/"));
     let interfaces = live_interfaces().map_err(ExitError::not_measured)?;
     let roster = roster::resolve(args).await?;
     let me = roster::own_place(&roster, args.name.as_ref(), &host.hostname, &interfaces)?;
-    let choice = if args.rails.is_empty() {
-        RailChoice::Automatic
-    } else {
-        RailChoice::Named(args.rails.clone())
-    };
+    let choice =
+        if args.rails.is_empty() { RailChoice::Automatic } else { RailChoice::Named(args.rails.clone()) };
     let rails = choose_rails(&choice, &interfaces, Path::new("/")).map_err(ExitError::usage)?;
     for rail in &rails {
         tracing::info!(rail = %rail.rail, device = %rail.device, addr = %rail.addr, reason = %rail.reason, "rail");
@@ -97,15 +89,10 @@ fn deps_of(
         .map_err(ExitError::not_measured)?;
     let program = locate(&places).map_err(ExitError::usage)?;
     tracing::info!(worker = %program.reason(), "worker program");
-    let spawner = Spawner::start()
-        .context("cannot start the spawning thread")
-        .map_err(ExitError::not_measured)?;
+    let spawner =
+        Spawner::start().context("cannot start the spawning thread").map_err(ExitError::not_measured)?;
     let (specs, notes) = place(rails).map_err(ExitError::not_measured)?;
-    let factory = Arc::new(ProcessFactory {
-        spawner,
-        program,
-        log: LevelFilter::WARN,
-    });
+    let factory = Arc::new(ProcessFactory { spawner, program, log: LevelFilter::WARN });
     Ok((Deps { factory, specs, host }, notes))
 }
 
@@ -130,12 +117,6 @@ fn state_folder(flag: Option<&Path>, roster: &Roster, me: NodeIndex) -> PathBuf 
         let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
         state.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state")))
     };
-    let base = if rustix::process::geteuid().is_root() {
-        None
-    } else {
-        home()
-    };
-    base.unwrap_or_else(|| PathBuf::from("/var/lib"))
-        .join("railmesh")
-        .join(name)
+    let base = if rustix::process::geteuid().is_root() { None } else { home() };
+    base.unwrap_or_else(|| PathBuf::from("/var/lib")).join("railmesh").join(name)
 }

@@ -23,14 +23,12 @@ fn fetch(args: &AttachArgs, verbose: u8, wait: bool) -> Result<Exit, ExitError> 
     logging::to_stderr(LevelFilter::WARN, verbose);
     runtime::block_on(async {
         let key = args.connect.key.as_deref();
-        let mut client = Client::connect(&args.connect.connect, key)
-            .await
-            .map_err(following::client_error)?;
+        let mut client =
+            Client::connect(&args.connect.connect, key).await.map_err(following::client_error)?;
         let folder = match (&args.output.out, args.run) {
-            (Some(_), run) => Some(following::open_folder(
-                &args.output,
-                run.unwrap_or_else(runtime::random_run_id),
-            )?),
+            (Some(_), run) => {
+                Some(following::open_folder(&args.output, run.unwrap_or_else(runtime::random_run_id))?)
+            }
             (None, _) => None,
         };
         let mut sink = RunSink::new(folder);

@@ -17,13 +17,9 @@ pub(crate) fn run(args: &CancelArgs, verbose: u8) -> Result<Exit, ExitError> {
     logging::to_stderr(LevelFilter::WARN, verbose);
     runtime::block_on(async {
         let key = args.connect.key.as_deref();
-        let client = Client::connect(&args.connect.connect, key)
-            .await
-            .map_err(client_error)?;
-        let answer = client
-            .call(&Request::Cancel { run: args.run }, CANCEL_TIMEOUT)
-            .await
-            .map_err(client_error)?;
+        let client = Client::connect(&args.connect.connect, key).await.map_err(client_error)?;
+        let answer =
+            client.call(&Request::Cancel { run: args.run }, CANCEL_TIMEOUT).await.map_err(client_error)?;
         client.close().await;
         match answer {
             Response::Done => Ok(Exit::Pass),

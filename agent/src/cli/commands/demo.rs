@@ -29,13 +29,7 @@ pub(crate) fn run(args: &DemoArgs, verbose: u8) -> Result<Exit, ExitError> {
         ..PlanSpec::default()
     };
     let plan = plan_flags::plan_of(&args.plan, defaults)?;
-    let spec = DemoSpec {
-        nodes: args.nodes,
-        rails: args.rails,
-        faults: faults_of(args)?,
-        rate,
-        verbose,
-    };
+    let spec = DemoSpec { nodes: args.nodes, rails: args.rails, faults: faults_of(args)?, rate, verbose };
     spec.check().map_err(ExitError::usage)?;
     let run = runtime::random_run_id();
     let folder = following::open_folder(&args.output, run)?;
@@ -78,24 +72,15 @@ fn rate_of(text: &str) -> Result<Option<BitsPerSecond>, ExitError> {
 fn faults_of(args: &DemoArgs) -> Result<Vec<DemoFault>, ExitError> {
     args.fault
         .iter()
-        .map(|text| {
-            text.parse()
-                .map_err(|error| ExitError::usage(anyhow!("--fault: {error}")))
-        })
+        .map(|text| text.parse().map_err(|error| ExitError::usage(anyhow!("--fault: {error}"))))
         .collect()
 }
 
 /// The population gate, with more room for latency: the demo's nodes share this machine's processors, so a median
 /// tells who had to wait for one rather than anything of a fabric.
 fn demo_gates() -> GatesSpec {
-    let limits = PopulationLimits {
-        latency_floor: Some(DEMO_LATENCY_FLOOR),
-        ..PopulationLimits::default()
-    };
-    GatesSpec {
-        population: Some(PopulationSpec::On(limits)),
-        ..GatesSpec::default()
-    }
+    let limits = PopulationLimits { latency_floor: Some(DEMO_LATENCY_FLOOR), ..PopulationLimits::default() };
+    GatesSpec { population: Some(PopulationSpec::On(limits)), ..GatesSpec::default() }
 }
 
 /// How far above the median of its comparable cells a latency may be in a demo: 9 means ten times the median. On two

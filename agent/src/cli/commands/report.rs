@@ -9,11 +9,7 @@ use crate::cli::args::{FormatArg, ReportArgs};
 use crate::cli::exit::{Exit, ExitError};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, ExitError> {
-    let path = if args.file.is_dir() {
-        args.file.join("result.json")
-    } else {
-        args.file.clone()
-    };
+    let path = if args.file.is_dir() { args.file.join("result.json") } else { args.file.clone() };
     let json = fs::read_to_string(&path)
         .with_context(|| format!("cannot read {}", path.display()))
         .map_err(ExitError::usage)?;

@@ -16,13 +16,8 @@ use crate::runtime;
 pub(crate) fn run(args: &ConnectArgs, verbose: u8) -> Result<Exit, ExitError> {
     logging::to_stderr(LevelFilter::WARN, verbose);
     runtime::block_on(async {
-        let client = Client::connect(&args.connect, args.key.as_deref())
-            .await
-            .map_err(client_error)?;
-        let answer = client
-            .call(&Request::Status, STATUS_TIMEOUT)
-            .await
-            .map_err(client_error)?;
+        let client = Client::connect(&args.connect, args.key.as_deref()).await.map_err(client_error)?;
+        let answer = client.call(&Request::Status, STATUS_TIMEOUT).await.map_err(client_error)?;
         client.close().await;
         match answer {
             Response::Status(status) => {
@@ -45,33 +40,18 @@ fn exit_of(status: &StatusReply) -> Exit {
 }
 
 fn draw(status: &StatusReply) -> String {
-    let present = status
-        .members
-        .iter()
-        .filter(|member| member.absent.is_none())
-        .count();
+    let present = status.members.iter().filter(|member| member.absent.is_none()).count();
     let mut lines = vec![
         format!("answered by   {}", status.answered_by),
         match &status.coordinator {
             Some((node, epoch)) => format!("coordinator   {node}, epoch {epoch}"),
-            None => format!(
-                "coordinator   none: {}",
-                status.lack.as_deref().unwrap_or("not known why")
-            ),
+            None => format!("coordinator   none: {}", status.lack.as_deref().unwrap_or("not known why")),
         },
         format!("members       {present} of {}", status.members.len()),
     ];
-    let width = status
-        .members
-        .iter()
-        .map(|member| member.node.as_str().len())
-        .max()
-        .unwrap_or(0);
+    let width = status.members.iter().map(|member| member.node.as_str().len()).max().unwrap_or(0);
     for member in &status.members {
-        let state = member
-            .absent
-            .as_deref()
-            .map_or("present".to_owned(), |why| format!("absent: {why}"));
+        let state = member.absent.as_deref().map_or("present".to_owned(), |why| format!("absent: {why}"));
         lines.push(format!("  {:width$}  {}  {state}", member.node, member.address));
     }
     match &status.run {
@@ -81,11 +61,7 @@ fn draw(status: &StatusReply) -> String {
                 "run           {}, phase {}, {} of {} rounds over",
                 run.run, run.phase, run.rounds_done, run.rounds_total
             ));
-            lines.extend(
-                run.waiting_for
-                    .iter()
-                    .map(|(node, what)| format!("  waits for {node}: {what}")),
-            );
+            lines.extend(run.waiting_for.iter().map(|(node, what)| format!("  waits for {node}: {what}")));
         }
     }
     lines.join("\n") + "\n"

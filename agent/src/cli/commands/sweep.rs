@@ -16,9 +16,7 @@ pub(crate) fn run(args: &SweepArgs, verbose: u8) -> Result<Exit, ExitError> {
     let run = args.run_id.unwrap_or_else(runtime::random_run_id);
     runtime::block_on(async {
         let key = args.connect.key.as_deref();
-        let mut client = Client::connect(&args.connect.connect, key)
-            .await
-            .map_err(client_error)?;
+        let mut client = Client::connect(&args.connect.connect, key).await.map_err(client_error)?;
         if args.detach {
             submit(&client, run, plan).await?;
             println!("{run}");

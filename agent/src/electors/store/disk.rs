@@ -53,14 +53,7 @@ impl Disk {
         let (writes, due) = mpsc::channel();
         thread::Builder::new()
             .name("elector-store".to_owned())
-            .spawn(move || {
-                Writer {
-                    folder,
-                    log,
-                    broken: None,
-                }
-                .run(&due)
-            })?;
+            .spawn(move || Writer { folder, log, broken: None }.run(&due))?;
         Ok(Self { writes })
     }
 
@@ -92,15 +85,8 @@ pub(crate) fn replace_now(folder: &Path, item: Item, bytes: &[u8]) -> io::Result
 }
 
 enum Write {
-    Replace {
-        item: Item,
-        bytes: Vec<u8>,
-        done: oneshot::Sender<io::Result<()>>,
-    },
-    Append {
-        bytes: Vec<u8>,
-        flushed: LogFlushed<TypeConfig>,
-    },
+    Replace { item: Item, bytes: Vec<u8>, done: oneshot::Sender<io::Result<()>> },
+    Append { bytes: Vec<u8>, flushed: LogFlushed<TypeConfig> },
 }
 
 impl Write {
@@ -163,9 +149,7 @@ impl Writer {
 }
 
 fn open_log(folder: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .append(true)
-        .open(folder.join(Item::Log.name()))
+    OpenOptions::new().append(true).open(folder.join(Item::Log.name()))
 }
 
 fn ended() -> io::Error {

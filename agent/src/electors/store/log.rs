@@ -47,10 +47,7 @@ pub(crate) struct ReadLog {
 
 impl LogStore {
     pub(crate) fn new(disk: Disk, held: Held) -> Self {
-        Self {
-            disk,
-            held: Arc::new(Mutex::new(held)),
-        }
+        Self { disk, held: Arc::new(Mutex::new(held)) }
     }
 
     /// The vote as it is in memory.
@@ -74,9 +71,7 @@ impl LogStore {
 /// A log file with these entries.
 pub(crate) fn file_of<'a>(purged: Option<LogId>, entries: impl IntoIterator<Item = &'a LogEntry>) -> Vec<u8> {
     let mut bytes = record::seal(&LogHeader { purged });
-    entries
-        .into_iter()
-        .for_each(|entry| bytes.extend(record::seal(entry)));
+    entries.into_iter().for_each(|entry| bytes.extend(record::seal(entry)));
     bytes
 }
 
@@ -93,10 +88,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<ReadLog, Damage> {
     let mut expected = purged.map_or(0, |id| id.index + 1);
     loop {
         match record::next::<LogEntry>(rest)? {
-            Next::Record {
-                message,
-                rest: behind,
-            } => {
+            Next::Record { message, rest: behind } => {
                 let index = message.get_log_id().index;
                 if index != expected {
                     return Err(Damage::Gap { index });
@@ -106,11 +98,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<ReadLog, Damage> {
                 rest = behind;
             }
             Next::End | Next::Torn { .. } => {
-                return Ok(ReadLog {
-                    purged,
-                    entries,
-                    torn_bytes: rest.len(),
-                });
+                return Ok(ReadLog { purged, entries, torn_bytes: rest.len() });
             }
         }
     }
@@ -122,11 +110,7 @@ impl RaftLogReader<TypeConfig> for LogStore {
         range: RB,
     ) -> Result<Vec<LogEntry>, StorageError> {
         let held = self.held();
-        Ok(held
-            .entries
-            .range(range)
-            .map(|(_, entry)| entry.clone())
-            .collect())
+        Ok(held.entries.range(range).map(|(_, entry)| entry.clone()).collect())
     }
 }
 
@@ -135,14 +119,8 @@ impl RaftLogStorage<TypeConfig> for LogStore {
 
     async fn get_log_state(&mut self) -> Result<LogState<TypeConfig>, StorageError> {
         let held = self.held();
-        let last = held
-            .entries
-            .last_key_value()
-            .map(|(_, entry)| *entry.get_log_id());
-        Ok(LogState {
-            last_purged_log_id: held.purged,
-            last_log_id: last.or(held.purged),
-        })
+        let last = held.entries.last_key_value().map(|(_, entry)| *entry.get_log_id());
+        Ok(LogState { last_purged_log_id: held.purged, last_log_id: last.or(held.purged) })
     }
 
     async fn get_log_reader(&mut self) -> Self::LogReader {
@@ -152,10 +130,7 @@ impl RaftLogStorage<TypeConfig> for LogStore {
     async fn save_vote(&mut self, vote: &Vote) -> Result<(), StorageError> {
         self.held().vote = Some(*vote);
         let bytes = record::seal(&Some(*vote));
-        self.disk
-            .replace(Item::Vote, bytes)
-            .await
-            .map_err(|error| StorageIOError::write_vote(&error).into())
+        self.disk.replace(Item::Vote, bytes).await.map_err(|error| StorageIOError::write_vote(&error).into())
     }
 
     async fn read_vote(&mut self) -> Result<Option<Vote>, StorageError> {
@@ -181,9 +156,7 @@ impl RaftLogStorage<TypeConfig> for LogStore {
 
     async fn truncate(&mut self, log_id: LogId) -> Result<(), StorageError> {
         drop(self.held().entries.split_off(&log_id.index));
-        self.rewrite()
-            .await
-            .map_err(|error| StorageIOError::write_logs(&error).into())
+        self.rewrite().await.map_err(|error| StorageIOError::write_logs(&error).into())
     }
 
     async fn purge(&mut self, log_id: LogId) -> Result<(), StorageError> {
@@ -192,8 +165,6 @@ impl RaftLogStorage<TypeConfig> for LogStore {
             held.purged = held.purged.max(Some(log_id));
             held.entries = held.entries.split_off(&(log_id.index + 1));
         }
-        self.rewrite()
-            .await
-            .map_err(|error| StorageIOError::write_logs(&error).into())
+        self.rewrite().await.map_err(|error| StorageIOError::write_logs(&error).into())
     }
 }

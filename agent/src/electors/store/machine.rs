@@ -58,17 +58,11 @@ impl StateMachine {
             None => Held::default(),
             Some(stored) => Held::of(stored),
         };
-        Self {
-            disk,
-            held: Arc::new(Mutex::new(held)),
-            news,
-        }
+        Self { disk, held: Arc::new(Mutex::new(held)), news }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.held
-            .lock()
-            .expect("nothing panics while the decisions are held")
+        self.held.lock().expect("nothing panics while the decisions are held")
     }
 
     async fn keep(&self, stored: Option<Stored>) -> io::Result<()> {
@@ -89,10 +83,9 @@ impl Held {
     fn apply(&mut self, entry: LogEntry) -> Option<Applied> {
         self.applied = Some(entry.log_id);
         match entry.payload {
-            EntryPayload::Blank => Some(Applied::Begun {
-                leader: entry.log_id,
-                decisions: Box::new(self.decisions.clone()),
-            }),
+            EntryPayload::Blank => {
+                Some(Applied::Begun { leader: entry.log_id, decisions: Box::new(self.decisions.clone()) })
+            }
             EntryPayload::Normal(decision) => {
                 self.decisions.apply(&decision);
                 Some(Applied::Decided(decision))
@@ -108,10 +101,7 @@ impl Held {
 impl Stored {
     fn snapshot(&self) -> Snapshot<TypeConfig> {
         let body = postcard::to_stdvec(&self.decisions).expect("decisions have an encoding");
-        Snapshot {
-            meta: self.meta.clone(),
-            snapshot: Box::new(Cursor::new(body)),
-        }
+        Snapshot { meta: self.meta.clone(), snapshot: Box::new(Cursor::new(body)) }
     }
 }
 
@@ -123,9 +113,7 @@ impl RaftSnapshotBuilder<TypeConfig> for StateMachine {
                 meta: SnapshotMeta {
                     last_log_id: held.applied,
                     last_membership: held.membership.clone(),
-                    snapshot_id: held
-                        .applied
-                        .map_or_else(|| "empty".to_owned(), |id| id.to_string()),
+                    snapshot_id: held.applied.map_or_else(|| "empty".to_owned(), |id| id.to_string()),
                 },
                 decisions: held.decisions.clone(),
             }
@@ -179,10 +167,7 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
     ) -> Result<(), StorageError> {
         let decisions = postcard::from_bytes(snapshot.get_ref())
             .map_err(|error| StorageIOError::read_snapshot(Some(meta.signature()), &error))?;
-        let stored = Stored {
-            meta: meta.clone(),
-            decisions,
-        };
+        let stored = Stored { meta: meta.clone(), decisions };
         self.keep(Some(stored.clone()))
             .await
             .map_err(|error| StorageIOError::write_snapshot(Some(meta.signature()), &error))?;
@@ -198,11 +183,5 @@ impl RaftStateMachine<TypeConfig> for StateMachine {
 /// The vote as an elector starts with it: one that commanded does not go on in its old term, because its machine has
 /// forgotten what it had started there. It gives up only its own leadership, so no promise to another is broken.
 pub(crate) fn vote_at_start(vote: Option<Vote>, me: ElectorId) -> Option<Vote> {
-    vote.map(|vote| {
-        if vote.leader_id.node_id == me {
-            Vote::new(vote.leader_id.term, me)
-        } else {
-            vote
-        }
-    })
+    vote.map(|vote| if vote.leader_id.node_id == me { Vote::new(vote.leader_id.term, me) } else { vote })
 }

@@ -90,16 +90,10 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the folder cannot be read or written.
     pub(crate) fn open(folder: &Path, elector: u16) -> Result<Opened, StoreError> {
-        let io = |source| StoreError::Io {
-            path: folder.to_owned(),
-            source,
-        };
+        let io = |source| StoreError::Io { path: folder.to_owned(), source };
         match load(folder, elector) {
             Ok(None) => Ok(Opened::Empty),
-            Ok(Some(loaded)) => loaded
-                .start(folder)
-                .map(|store| Opened::Kept(Box::new(store)))
-                .map_err(io),
+            Ok(Some(loaded)) => loaded.start(folder).map(|store| Opened::Kept(Box::new(store))).map_err(io),
             Err(Fault::Io(source)) => Err(io(source)),
             Err(Fault::Damage { file, damage }) => {
                 let aside = put_aside(folder).map_err(io)?;
@@ -121,17 +115,10 @@ impl Store {
             replace_now(folder, Item::Log, &log::file_of(None, []))?;
             replace_now(folder, Item::Snapshot, &seal(&None::<Stored>))?;
             replace_now(folder, Item::Identity, &seal(&identity))?;
-            let loaded = Loaded {
-                identity: identity.clone(),
-                held: Held::default(),
-                snapshot: None,
-            };
+            let loaded = Loaded { identity: identity.clone(), held: Held::default(), snapshot: None };
             loaded.start(folder)
         };
-        make().map_err(|source| StoreError::Io {
-            path: folder.to_owned(),
-            source,
-        })
+        make().map_err(|source| StoreError::Io { path: folder.to_owned(), source })
     }
 }
 
@@ -189,11 +176,7 @@ fn load(folder: &Path, elector: u16) -> Result<Option<Loaded>, Fault> {
         replace_now(folder, Item::Log, whole).map_err(Fault::Io)?;
     }
     Ok(Some(Loaded {
-        held: Held {
-            vote: vote_at_start(vote, identity.id),
-            purged: read.purged,
-            entries: read.entries,
-        },
+        held: Held { vote: vote_at_start(vote, identity.id), purged: read.purged, entries: read.entries },
         identity,
         snapshot,
     }))
@@ -208,10 +191,7 @@ fn bytes_of(folder: &Path, item: Item) -> Result<Vec<u8>, Fault> {
 }
 
 fn in_file(item: Item) -> impl Fn(Damage) -> Fault {
-    move |damage| Fault::Damage {
-        file: item.name(),
-        damage,
-    }
+    move |damage| Fault::Damage { file: item.name(), damage }
 }
 
 /// Renames a folder so that it is found by people and not by electors; an older one makes room.

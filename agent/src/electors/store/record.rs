@@ -12,9 +12,7 @@ use thiserror::Error;
 /// A message as one record.
 pub(crate) fn seal<T: Serialize>(message: &T) -> Vec<u8> {
     let body = postcard::to_stdvec(message).expect("what the electors store has an encoding");
-    let length = u32::try_from(body.len())
-        .expect("a record is far below 4 GiB")
-        .to_le_bytes();
+    let length = u32::try_from(body.len()).expect("a record is far below 4 GiB").to_le_bytes();
     let mut record = Vec::with_capacity(HEADER_BYTES + body.len());
     record.extend_from_slice(&length);
     record.extend_from_slice(&crc32c::crc32c(&length).to_le_bytes());

@@ -13,17 +13,11 @@ use tempfile::TempDir;
 use super::*;
 use crate::electors::types::{LogEntry, LogId, StorageError, TypeConfig};
 
-const ME: ElectorId = ElectorId {
-    elector: 1,
-    incarnation: 0,
-};
+const ME: ElectorId = ElectorId { elector: 1, incarnation: 0 };
 
 impl From<u64> for ElectorId {
     fn from(number: u64) -> Self {
-        Self {
-            elector: number as u16,
-            incarnation: 0,
-        }
+        Self { elector: number as u16, incarnation: 0 }
     }
 }
 
@@ -34,14 +28,7 @@ impl StoreBuilder<TypeConfig, LogStore, StateMachine, (TempDir, mpsc::UnboundedR
 {
     async fn build(
         &self,
-    ) -> Result<
-        (
-            (TempDir, mpsc::UnboundedReceiver<Applied>),
-            LogStore,
-            StateMachine,
-        ),
-        StorageError,
-    > {
+    ) -> Result<((TempDir, mpsc::UnboundedReceiver<Applied>), LogStore, StateMachine), StorageError> {
         let folder = tempfile::tempdir().expect("a directory");
         let store = found(folder.path());
         Ok(((folder, store.applied), store.log, store.machine))
@@ -54,10 +41,7 @@ fn the_storage_suite_of_openraft_passes() {
 }
 
 fn found(folder: &Path) -> Store {
-    let identity = Identity {
-        id: ME,
-        founders: vec![BootId([7; 16])],
-    };
+    let identity = Identity { id: ME, founders: vec![BootId([7; 16])] };
     Store::found(&folder.join("state"), identity).expect("a store")
 }
 
@@ -94,13 +78,7 @@ async fn entries(store: &mut Store) -> Vec<u64> {
 /// A store with a vote and entries 0 to 3.
 async fn filled(folder: &Path) -> Store {
     let mut store = found(folder);
-    let vote = Vote::new(
-        3,
-        ElectorId {
-            elector: 2,
-            incarnation: 9,
-        },
-    );
+    let vote = Vote::new(3, ElectorId { elector: 2, incarnation: 9 });
     store.log.save_vote(&vote).await.expect("saved");
     for index in 0..4 {
         store.log.blocking_append([ended(index)]).await.expect("appended");
@@ -116,16 +94,7 @@ async fn vote_and_log_survive_a_restart() {
     drop(store);
     let mut store = kept(folder.path());
     assert_eq!(entries(&mut store).await, [0, 1, 2]);
-    assert_eq!(
-        store.log.vote(),
-        Some(Vote::new(
-            3,
-            ElectorId {
-                elector: 2,
-                incarnation: 9
-            }
-        ))
-    );
+    assert_eq!(store.log.vote(), Some(Vote::new(3, ElectorId { elector: 2, incarnation: 9 })));
     store.log.blocking_append([ended(3)]).await.expect("appended");
     drop(store);
     assert_eq!(entries(&mut kept(folder.path())).await, [0, 1, 2, 3]);
@@ -142,12 +111,7 @@ async fn a_snapshot_stands_in_for_the_purged_log() {
     drop(store);
     let mut store = kept(folder.path());
     assert_eq!(entries(&mut store).await, [3]);
-    let after = store
-        .machine
-        .get_current_snapshot()
-        .await
-        .expect("read")
-        .expect("kept");
+    let after = store.machine.get_current_snapshot().await.expect("read").expect("kept");
     assert_eq!((after.meta, after.snapshot), (before.meta, before.snapshot));
 }
 
@@ -155,11 +119,7 @@ async fn a_snapshot_stands_in_for_the_purged_log() {
 async fn an_elector_that_led_does_not_lead_on_in_its_old_term() {
     let folder = tempfile::tempdir().expect("a directory");
     let mut store = found(folder.path());
-    store
-        .log
-        .save_vote(&Vote::new_committed(4, ME))
-        .await
-        .expect("saved");
+    store.log.save_vote(&Vote::new_committed(4, ME)).await.expect("saved");
     drop(store);
     assert_eq!(kept(folder.path()).log.vote(), Some(Vote::new(4, ME)));
 }
@@ -180,17 +140,9 @@ async fn a_log_cut_anywhere_is_a_prefix_or_lost() {
                 assert_eq!(read, (0..read.len() as u64).collect::<Vec<_>>(), "cut at {cut}");
                 assert!(read.len() < 4, "cut at {cut}");
                 // What was torn is gone from the file too: the next append follows a whole record.
-                store
-                    .log
-                    .blocking_append([ended(read.len() as u64)])
-                    .await
-                    .expect("appended");
+                store.log.blocking_append([ended(read.len() as u64)]).await.expect("appended");
                 drop(store);
-                assert_eq!(
-                    entries(&mut kept(copy.path())).await.len(),
-                    read.len() + 1,
-                    "cut at {cut}"
-                );
+                assert_eq!(entries(&mut kept(copy.path())).await.len(), read.len() + 1, "cut at {cut}");
             }
             Opened::Lost { .. } if cut < header => {}
             other => panic!("cut at {cut}: {other:?}"),
@@ -209,10 +161,7 @@ async fn a_flipped_bit_at_any_byte_of_any_file_means_that_the_state_is_lost() {
             let mut bad = good.clone();
             bad[at] ^= 1 << (at % 8);
             fs::write(copy.path().join("state").join(item.name()), bad).expect("written");
-            assert!(
-                matches!(open(copy.path()), Opened::Lost { .. }),
-                "{item:?}, flip at {at}"
-            );
+            assert!(matches!(open(copy.path()), Opened::Lost { .. }), "{item:?}, flip at {at}");
             assert!(matches!(open(copy.path()), Opened::Empty), "it was put aside");
         }
     }

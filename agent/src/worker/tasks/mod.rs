@@ -66,11 +66,7 @@ enum Step {
 
 impl Tasks {
     pub(super) fn new(registry: Arc<dyn Registry>, outbox: Arc<dyn Outbox>) -> Self {
-        Self {
-            registry,
-            outbox,
-            table: Table::default(),
-        }
+        Self { registry, outbox, table: Table::default() }
     }
 
     /// Takes a message. Never waits for a task.
@@ -109,10 +105,7 @@ impl Tasks {
         let stop = Stop::default();
         match lock(&self.table).entry(id) {
             Entry::Occupied(_) => return refuse(FailureKind::Crash, format!("task {} exists already", id.0)),
-            Entry::Vacant(entry) => entry.insert(Task::Open {
-                steps,
-                stop: stop.clone(),
-            }),
+            Entry::Vacant(entry) => entry.insert(Task::Open { steps, stop: stop.clone() }),
         };
         let thread = TaskThread {
             task,
@@ -120,20 +113,13 @@ impl Tasks {
             stop,
             registry: Arc::clone(&self.registry),
             outbox: Arc::clone(&self.outbox),
-            _entry: TableEntry {
-                id,
-                table: Arc::clone(&self.table),
-            },
+            _entry: TableEntry { id, table: Arc::clone(&self.table) },
         };
-        match thread::Builder::new()
-            .name(format!("task {}", id.0))
-            .spawn(move || thread.live())
-        {
+        match thread::Builder::new().name(format!("task {}", id.0)).spawn(move || thread.live()) {
             Ok(_) => Handled::Silently,
-            Err(e) => refuse(
-                FailureKind::Crash,
-                format!("the worker cannot start a thread for task {}: {e}", id.0),
-            ),
+            Err(e) => {
+                refuse(FailureKind::Crash, format!("the worker cannot start a thread for task {}: {e}", id.0))
+            }
         }
     }
 
@@ -144,10 +130,7 @@ impl Tasks {
                 std::sync::mpsc::TrySendError::Disconnected(step) => (step, "has ended"),
             }),
             Some(Task::Aborted { .. }) => Some((step, "was aborted")),
-            None => Some((
-                step,
-                "is not known here: it has ended, or was prepared by another worker",
-            )),
+            None => Some((step, "is not known here: it has ended, or was prepared by another worker")),
         };
         match refused {
             None => Handled::Silently,
@@ -176,15 +159,12 @@ impl Tasks {
 impl Step {
     fn refusal(&self, task: TaskId, detail: String) -> FromWorker {
         match self {
-            Self::Connect { .. } => FromWorker::Armed {
-                task,
-                outcome: Err(failure(FailureKind::Crash, Phase::Connect, detail)),
-            },
-            Self::Run { .. } => failed_run(
-                task,
-                failure(FailureKind::Crash, Phase::Armed, detail),
-                Evidence::default(),
-            ),
+            Self::Connect { .. } => {
+                FromWorker::Armed { task, outcome: Err(failure(FailureKind::Crash, Phase::Connect, detail)) }
+            }
+            Self::Run { .. } => {
+                failed_run(task, failure(FailureKind::Crash, Phase::Armed, detail), Evidence::default())
+            }
         }
     }
 }
@@ -213,9 +193,7 @@ struct TaskThread {
 
 impl TaskThread {
     fn live(self) {
-        let prepared = guarded(Phase::Prepare, || {
-            self.registry.backend(&self.task)?.prepare(&self.task)
-        });
+        let prepared = guarded(Phase::Prepare, || self.registry.backend(&self.task)?.prepare(&self.task));
         let (endpoint, info) = match prepared {
             Ok(endpoint) => {
                 let info = endpoint.info();
@@ -223,10 +201,7 @@ impl TaskThread {
             }
             Err(failure) => (None, Err(failure)),
         };
-        self.answer(FromWorker::Prepared {
-            task: self.task.id,
-            endpoint: info,
-        });
+        self.answer(FromWorker::Prepared { task: self.task.id, endpoint: info });
         if let Some(endpoint) = endpoint {
             self.follow(endpoint);
         }
@@ -243,10 +218,7 @@ impl TaskThread {
                 (Step::Connect { peer }, Armed::NotYet) => {
                     let outcome = guarded(Phase::Connect, || endpoint.connect(peer.as_ref(), &self.stop));
                     armed = if outcome.is_ok() { Armed::Yes } else { Armed::Never };
-                    self.answer(FromWorker::Armed {
-                        task: self.task.id,
-                        outcome,
-                    });
+                    self.answer(FromWorker::Armed { task: self.task.id, outcome });
                 }
                 (Step::Run { at, tail }, Armed::Yes) => {
                     self.answer(self.run(endpoint.as_mut(), timing(&self.task.case, at, tail)));
@@ -254,10 +226,9 @@ impl TaskThread {
                 }
                 (step @ Step::Connect { .. }, Armed::Yes | Armed::Never)
                 | (step @ Step::Run { .. }, Armed::NotYet | Armed::Never) => {
-                    self.answer(step.refusal(
-                        self.task.id,
-                        format!("task {} is not at that step", self.task.id.0),
-                    ));
+                    self.answer(
+                        step.refusal(self.task.id, format!("task {} is not at that step", self.task.id.0)),
+                    );
                 }
             }
             if armed == Armed::Never {
@@ -277,11 +248,9 @@ impl TaskThread {
         let result = guarded(Phase::Measure, || endpoint.run(&timing, &self.stop));
         let evidence = guarded(Phase::Collect, || Ok(endpoint.evidence()));
         match (result, evidence) {
-            (Ok(measurement), Ok(evidence)) => FromWorker::Finished {
-                task,
-                outcome: Outcome::Measured(measurement),
-                evidence,
-            },
+            (Ok(measurement), Ok(evidence)) => {
+                FromWorker::Finished { task, outcome: Outcome::Measured(measurement), evidence }
+            }
             (Ok(_), Err(failure)) => failed_run(task, failure, Evidence::default()),
             (Err(failure), evidence) => failed_run(task, failure, evidence.unwrap_or_default()),
         }
@@ -305,47 +274,28 @@ enum Armed {
 }
 
 fn timing(case: &TestCase, at: Mono, tail: Duration) -> Timing {
-    Timing {
-        at,
-        warmup: case.warmup,
-        window: case.window,
-        tail,
-    }
+    Timing { at, warmup: case.warmup, window: case.window, tail }
 }
 
 /// Calls a backend; a panic becomes a failure. The endpoint is only dropped after that, whatever state it is in.
 fn guarded<T>(phase: Phase, call: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let what = panic_text(panic.as_ref());
-        Err(failure(
-            FailureKind::Crash,
-            phase,
-            format!("the backend panicked: {what}"),
-        ))
+        Err(failure(FailureKind::Crash, phase, format!("the backend panicked: {what}")))
     })
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no text")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text")
 }
 
 fn failed_run(task: TaskId, failure: Failure, evidence: Evidence) -> FromWorker {
-    FromWorker::Finished {
-        task,
-        outcome: Outcome::Failed(failure),
-        evidence,
-    }
+    FromWorker::Finished { task, outcome: Outcome::Failed(failure), evidence }
 }
 
 fn failure(kind: FailureKind, phase: Phase, detail: String) -> Failure {
-    Failure {
-        kind,
-        phase,
-        detail,
-        remedy: None,
-    }
+    Failure { kind, phase, detail, remedy: None }
 }
 
 fn lock(table: &Table) -> MutexGuard<'_, HashMap<TaskId, Task>> {

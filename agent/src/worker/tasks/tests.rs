@@ -40,10 +40,7 @@ impl Fake {
 
 impl Backend for Fake {
     fn capability(&self) -> Capability {
-        Capability {
-            name: "tcp".to_owned(),
-            absent: None,
-        }
+        Capability { name: "tcp".to_owned(), absent: None }
     }
 
     fn prepare(&self, _task: &CellTask) -> Result<Box<dyn Endpoint>, Failure> {
@@ -76,16 +73,11 @@ impl Endpoint for FakeEnd {
             }
             Act::Deaf => thread::sleep(Duration::from_secs(6)),
         }
-        Ok(Measurement::Responder {
-            answered: timing.window.as_millis() as u64,
-        })
+        Ok(Measurement::Responder { answered: timing.window.as_millis() as u64 })
     }
 
     fn evidence(&self) -> Evidence {
-        Evidence {
-            device: Some("fake0".to_owned()),
-            ..Evidence::default()
-        }
+        Evidence { device: Some("fake0".to_owned()), ..Evidence::default() }
     }
 }
 
@@ -114,19 +106,9 @@ impl Bench {
     fn new(act: Act) -> Self {
         let (sender, answers) = channel();
         let living = Arc::new(AtomicU32::new(0));
-        let fake: Arc<dyn Backend> = Arc::new(Fake {
-            act,
-            living: Arc::clone(&living),
-        });
-        let tasks = Tasks::new(
-            Arc::new(Backends::with_sockets(fake)),
-            Arc::new(Wire(Mutex::new(sender))),
-        );
-        Self {
-            tasks,
-            answers,
-            living,
-        }
+        let fake: Arc<dyn Backend> = Arc::new(Fake { act, living: Arc::clone(&living) });
+        let tasks = Tasks::new(Arc::new(Backends::with_sockets(fake)), Arc::new(Wire(Mutex::new(sender))));
+        Self { tasks, answers, living }
     }
 
     /// Gives a message and returns its answer, whichever way it comes.
@@ -139,20 +121,8 @@ impl Bench {
     }
 
     fn armed(&self) {
-        assert!(matches!(
-            self.ask(prepare(1)),
-            FromWorker::Prepared {
-                endpoint: Ok(Some(_)),
-                ..
-            }
-        ));
-        assert_eq!(
-            self.ask(connect(1)),
-            FromWorker::Armed {
-                task: TaskId(1),
-                outcome: Ok(())
-            }
-        );
+        assert!(matches!(self.ask(prepare(1)), FromWorker::Prepared { endpoint: Ok(Some(_)), .. }));
+        assert_eq!(self.ask(connect(1)), FromWorker::Armed { task: TaskId(1), outcome: Ok(()) });
     }
 
     fn wait_until_gone(&self) {
@@ -161,11 +131,7 @@ impl Bench {
             assert!(clock::now() < limit, "a task is still there");
             thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(
-            self.living.load(Ordering::SeqCst),
-            0,
-            "an endpoint outlived its task"
-        );
+        assert_eq!(self.living.load(Ordering::SeqCst), 0, "an endpoint outlived its task");
     }
 }
 
@@ -194,34 +160,18 @@ fn prepare(id: u64) -> ToWorker {
 }
 
 fn connect(id: u64) -> ToWorker {
-    ToWorker::Connect {
-        task: TaskId(id),
-        peer: None,
-    }
+    ToWorker::Connect { task: TaskId(id), peer: None }
 }
 
 fn run(id: u64) -> ToWorker {
-    ToWorker::Run {
-        task: TaskId(id),
-        at: clock::now(),
-        tail: Duration::ZERO,
-    }
+    ToWorker::Run { task: TaskId(id), at: clock::now(), tail: Duration::ZERO }
 }
 
 fn failure_of(answer: FromWorker) -> Failure {
     match answer {
-        FromWorker::Prepared {
-            endpoint: Err(failure),
-            ..
-        }
-        | FromWorker::Armed {
-            outcome: Err(failure),
-            ..
-        }
-        | FromWorker::Finished {
-            outcome: Outcome::Failed(failure),
-            ..
-        } => failure,
+        FromWorker::Prepared { endpoint: Err(failure), .. }
+        | FromWorker::Armed { outcome: Err(failure), .. }
+        | FromWorker::Finished { outcome: Outcome::Failed(failure), .. } => failure,
         other => panic!("no failure: {other:?}"),
     }
 }
@@ -231,11 +181,7 @@ fn a_task_goes_from_prepare_to_finished_and_is_gone_after_that() {
     let bench = Bench::new(Act::Well);
     bench.armed();
     match bench.ask(run(1)) {
-        FromWorker::Finished {
-            task: TaskId(1),
-            outcome: Outcome::Measured(measurement),
-            evidence,
-        } => {
+        FromWorker::Finished { task: TaskId(1), outcome: Outcome::Measured(measurement), evidence } => {
             assert_eq!(measurement, Measurement::Responder { answered: 250 });
             assert_eq!(evidence.device.as_deref(), Some("fake0"));
         }
@@ -265,13 +211,7 @@ fn a_panic_of_the_backend_is_the_tasks_failure_and_the_next_task_works() {
 fn a_panic_in_the_drop_of_an_endpoint_keeps_its_result() {
     let bench = Bench::new(Act::PanicIn(Phase::Collect));
     bench.armed();
-    assert!(matches!(
-        bench.ask(run(1)),
-        FromWorker::Finished {
-            outcome: Outcome::Measured(_),
-            ..
-        }
-    ));
+    assert!(matches!(bench.ask(run(1)), FromWorker::Finished { outcome: Outcome::Measured(_), .. }));
     bench.wait_until_gone();
 }
 
@@ -308,10 +248,7 @@ fn a_task_that_does_not_stop_when_aborted_makes_the_worker_give_up() {
     bench.tasks.handle(run(1));
     bench.tasks.handle(ToWorker::Abort { task: TaskId(1) });
     assert_eq!(bench.tasks.handle(ToWorker::Ping { number: 1 }), pong(1));
-    assert_eq!(
-        bench.tasks.stuck(clock::now().after(ABORT_GRACE)),
-        Some(TaskId(1))
-    );
+    assert_eq!(bench.tasks.stuck(clock::now().after(ABORT_GRACE)), Some(TaskId(1)));
     assert_eq!(bench.tasks.stuck(clock::now()), None);
 }
 
@@ -319,21 +256,9 @@ fn a_task_that_does_not_stop_when_aborted_makes_the_worker_give_up() {
 fn steps_out_of_order_are_refused_with_the_task_named() {
     let bench = Bench::new(Act::Well);
     bench.ask(prepare(1));
-    assert!(
-        failure_of(bench.ask(prepare(1)))
-            .detail
-            .contains("task 1 exists already")
-    );
-    assert!(
-        failure_of(bench.ask(run(1)))
-            .detail
-            .contains("task 1 is not at that step")
-    );
-    assert!(
-        failure_of(bench.ask(connect(2)))
-            .detail
-            .contains("task 2 is not known here")
-    );
+    assert!(failure_of(bench.ask(prepare(1))).detail.contains("task 1 exists already"));
+    assert!(failure_of(bench.ask(run(1))).detail.contains("task 1 is not at that step"));
+    assert!(failure_of(bench.ask(connect(2))).detail.contains("task 2 is not known here"));
 }
 
 #[test]
@@ -341,10 +266,7 @@ fn a_missing_backend_is_a_missing_capability_with_its_reason() {
     struct Absent;
     impl Backend for Absent {
         fn capability(&self) -> Capability {
-            Capability {
-                name: "tcp".to_owned(),
-                absent: Some("no sockets".to_owned()),
-            }
+            Capability { name: "tcp".to_owned(), absent: Some("no sockets".to_owned()) }
         }
 
         fn prepare(&self, _task: &CellTask) -> Result<Box<dyn Endpoint>, Failure> {
@@ -352,18 +274,12 @@ fn a_missing_backend_is_a_missing_capability_with_its_reason() {
         }
     }
     let (sender, answers) = channel();
-    let tasks = Tasks::new(
-        Arc::new(Backends::with_sockets(Arc::new(Absent))),
-        Arc::new(Wire(Mutex::new(sender))),
-    );
+    let tasks =
+        Tasks::new(Arc::new(Backends::with_sockets(Arc::new(Absent))), Arc::new(Wire(Mutex::new(sender))));
     tasks.handle(prepare(1));
     let failure = failure_of(answers.recv_timeout(PATIENCE).unwrap());
     assert_eq!(failure.kind, FailureKind::Unsupported);
-    assert!(
-        failure.detail.contains("absent here: no sockets"),
-        "{}",
-        failure.detail
-    );
+    assert!(failure.detail.contains("absent here: no sockets"), "{}", failure.detail);
 }
 
 fn pong(number: u64) -> Handled {

@@ -34,11 +34,7 @@ pub(super) fn of(
         },
         Part::Pair { a, b, .. } => again.fails() && proven(cases, part, a) && proven(cases, part, b),
     };
-    if sure {
-        Certainty::Bad
-    } else {
-        Certainty::Suspected
-    }
+    if sure { Certainty::Bad } else { Certainty::Suspected }
 }
 
 /// What was measured again in a part: a line for each pair and case, with every figure.
@@ -53,24 +49,15 @@ pub(super) fn repeats(view: &RunView<'_>, cells: &[CellVerdict<'_>], part: Part)
             Purpose::Plan | Purpose::Retest { .. } => "measured again",
             Purpose::Repair { .. } => "with a proven partner",
         };
-        let figure = cell
-            .figure
-            .map_or_else(|| cell.reason.clone(), |figure| figure.text());
-        let head = format!(
-            "{how}: {}, {}",
-            view.path(&cell.cell),
-            view.case(&cell.cell).title()
-        );
+        let figure = cell.figure.map_or_else(|| cell.reason.clone(), |figure| figure.text());
+        let head = format!("{how}: {}, {}", view.path(&cell.cell), view.case(&cell.cell).title());
         let figures = lines.entry(head.clone()).or_default();
         if figures.is_empty() {
             order.push(head);
         }
         figures.push(format!("{figure} {}", cell.status));
     }
-    order
-        .into_iter()
-        .map(|head| format!("{head}: {}", lines[&head].join(", ")))
-        .collect()
+    order.into_iter().map(|head| format!("{head}: {}", lines[&head].join(", "))).collect()
 }
 
 /// The cells of a part that were measured again.
@@ -90,16 +77,8 @@ impl<'a, 'b> Again<'a, 'b> {
             .flat_map(|cell| [cell.cell.src, cell.cell.dst])
             .collect();
         Self {
-            failed: added
-                .iter()
-                .filter(inside)
-                .filter(|cell| cell.symptom == Some(symptom))
-                .collect(),
-            passed: added
-                .iter()
-                .filter(inside)
-                .filter(|cell| cell.status == CellStatus::Pass)
-                .collect(),
+            failed: added.iter().filter(inside).filter(|cell| cell.symptom == Some(symptom)).collect(),
+            passed: added.iter().filter(inside).filter(|cell| cell.status == CellStatus::Pass).collect(),
             sound_partners,
         }
     }
@@ -130,11 +109,7 @@ impl<'a, 'b> Again<'a, 'b> {
             let ends = [one.cell.src, one.cell.dst];
             !ends.contains(&other.cell.src) && !ends.contains(&other.cell.dst)
         };
-        self.fails()
-            && self
-                .failed
-                .iter()
-                .any(|one| self.failed.iter().any(|other| apart(one, other)))
+        self.fails() && self.failed.iter().any(|one| self.failed.iter().any(|other| apart(one, other)))
     }
 }
 

@@ -90,9 +90,8 @@ impl<'a> Search<'a> {
                 Mark::Grey | Mark::Sound => {}
             }
         }
-        let nodes = suspects
-            .iter()
-            .flat_map(|node| [Local::Send(*node), Local::Receive(*node), Local::Both(*node)]);
+        let nodes =
+            suspects.iter().flat_map(|node| [Local::Send(*node), Local::Receive(*node), Local::Both(*node)]);
         Self {
             entries,
             by_node,
@@ -152,9 +151,7 @@ impl<'a> Search<'a> {
                 Mark::Grey => {}
             }
         }
-        let pairs = closed
-            .iter()
-            .filter(|(pair, count)| self.open.get(pair) == Some(count));
+        let pairs = closed.iter().filter(|(pair, count)| self.open.get(pair) == Some(count));
         cost - pairs.count() as i64
     }
 
@@ -240,11 +237,7 @@ mod tests {
                 entries.push(Entry {
                     src: NodeIndex(src),
                     dst: NodeIndex(dst),
-                    mark: if faulty(src, dst) {
-                        Mark::Faulty
-                    } else {
-                        Mark::Sound
-                    },
+                    mark: if faulty(src, dst) { Mark::Faulty } else { Mark::Sound },
                 });
             }
         }
@@ -268,10 +261,7 @@ mod tests {
     #[test]
     fn with_two_nodes_only_the_pair_can_be_named() {
         assert_eq!(cover(2, |_, _| true), [Local::Pair(NodeIndex(0), NodeIndex(1))]);
-        assert_eq!(
-            cover(2, |s, _| s == 1),
-            [Local::Directed(NodeIndex(1), NodeIndex(0))]
-        );
+        assert_eq!(cover(2, |s, _| s == 1), [Local::Directed(NodeIndex(1), NodeIndex(0))]);
     }
 
     #[test]
@@ -292,10 +282,7 @@ mod tests {
             })
             .collect();
         assert_eq!(smallest_cover(&entries), [Local::Send(NodeIndex(0))]);
-        entries
-            .iter_mut()
-            .filter(|e| e.mark == Mark::Grey)
-            .for_each(|e| e.mark = Mark::Sound);
+        entries.iter_mut().filter(|e| e.mark == Mark::Grey).for_each(|e| e.mark = Mark::Sound);
         entries.truncate(4);
         assert_eq!(smallest_cover(&entries), [Local::Send(NodeIndex(0))]);
     }

@@ -18,10 +18,7 @@ pub(super) fn by_node(view: &RunView<'_>, cells: &[CellVerdict<'_>]) -> Vec<Find
             nodes.entry((node, cell.status)).or_default().push(cell);
         }
     }
-    nodes
-        .into_iter()
-        .map(|((node, _), lost)| finding(view, node, &lost))
-        .collect()
+    nodes.into_iter().map(|((node, _), lost)| finding(view, node, &lost)).collect()
 }
 
 /// The node that the coordinator holds a cell's loss against.
@@ -37,20 +34,14 @@ fn last_loss<'v>(view: &'v RunView<'_>, cell: &CellVerdict<'_>) -> Option<&'v Pl
 fn finding(view: &RunView<'_>, node: NodeIndex, lost: &[&CellVerdict<'_>]) -> Finding {
     let losses: Vec<&PlacedLoss<'_>> = lost.iter().filter_map(|cell| last_loss(view, cell)).collect();
     let first = losses.iter().filter_map(|placed| placed.round).min();
-    let when = first.map_or_else(
-        || "before the first round".to_owned(),
-        |round| format!("in {round}"),
-    );
+    let when = first.map_or_else(|| "before the first round".to_owned(), |round| format!("in {round}"));
     let did = match losses.first().map(|placed| placed.loss.word) {
         Some(LossWord::Timeout) => "fell silent",
         Some(LossWord::Crash | LossWord::Skip | LossWord::NotTested) | None => "died",
     };
     let mut reasons: Vec<String> = Vec::new();
     for placed in &losses {
-        let phase = placed
-            .loss
-            .phase
-            .map(|phase| format!(" in {}", format!("{phase:?}").to_lowercase()));
+        let phase = placed.loss.phase.map(|phase| format!(" in {}", format!("{phase:?}").to_lowercase()));
         let line = format!("{}{}", placed.loss.reason, phase.unwrap_or_default());
         if !reasons.contains(&line) {
             reasons.push(line);
@@ -68,10 +59,7 @@ fn finding(view: &RunView<'_>, node: NodeIndex, lost: &[&CellVerdict<'_>]) -> Fi
             counted(lost.len(), "cell")
         ),
         evidence: reasons,
-        remedy: Some(format!(
-            "look at the agent's log and the kernel log of {}",
-            view.name(node)
-        )),
+        remedy: Some(format!("look at the agent's log and the kernel log of {}", view.name(node))),
         cells: lost.iter().map(|cell| cell.id()).collect(),
     }
 }

@@ -38,9 +38,7 @@ pub(super) fn points(
         .map(|(case, cells)| {
             let spread = view.start.plan.cases[case.usize()].kind.spread();
             let middle = middle(&cells, spread);
-            let points = cells
-                .iter()
-                .filter_map(|cell| point(view, cell, symptom, middle, spread));
+            let points = cells.iter().filter_map(|cell| point(view, cell, symptom, middle, spread));
             (case, points.collect::<Vec<Point>>())
         })
         .filter(|(_, points)| points.iter().any(|point| point.mark == Mark::Faulty))
@@ -49,13 +47,10 @@ pub(super) fn points(
 
 /// The median that figures are compared with: the population's, else that of the planned cells.
 fn middle(cells: &[&CellVerdict<'_>], spread: Spread) -> Option<f64> {
-    let of_population = cells
-        .iter()
-        .flat_map(|cell| &cell.limits)
-        .find_map(|limit| match limit.source {
-            LimitSource::Population(population) => Some(population.median),
-            LimitSource::Absolute | LimitSource::LineRate { .. } => None,
-        });
+    let of_population = cells.iter().flat_map(|cell| &cell.limits).find_map(|limit| match limit.source {
+        LimitSource::Population(population) => Some(population.median),
+        LimitSource::Absolute | LimitSource::LineRate { .. } => None,
+    });
     of_population.or_else(|| {
         let mut values: Vec<f64> = cells
             .iter()
@@ -89,11 +84,7 @@ fn point(
         // Sound when alone says nothing about the load under which the planned cells ran.
         Purpose::Repair { .. } => mark == Mark::Faulty || view.load() == Load::Alone,
     };
-    counts.then_some(Point {
-        cell: cell.cell,
-        mark,
-        goodness,
-    })
+    counts.then_some(Point { cell: cell.cell, mark, goodness })
 }
 
 fn slow_mark(cell: &CellVerdict<'_>, goodness: Option<f64>, spread: Spread) -> Option<Mark> {
@@ -149,10 +140,8 @@ pub(super) fn explain(points: &[Point]) -> Vec<Part> {
             found.entry(part).or_default().insert(*rail);
         }
     }
-    let mut parts: Vec<Part> = found
-        .into_iter()
-        .flat_map(|(local, on)| join(local, &on, rails.len()))
-        .collect();
+    let mut parts: Vec<Part> =
+        found.into_iter().flat_map(|(local, on)| join(local, &on, rails.len())).collect();
     parts.sort();
     parts
 }
@@ -167,12 +156,7 @@ fn join(local: Local, on: &BTreeSet<RailId>, measured: usize) -> Vec<Part> {
 
 fn place(local: Local, rails: Rails) -> Part {
     let node = |node: NodeIndex, side| Part::Node { node, rails, side };
-    let pair = |a, b, direction| Part::Pair {
-        a,
-        b,
-        rails,
-        direction,
-    };
+    let pair = |a, b, direction| Part::Pair { a, b, rails, direction };
     match (local, rails) {
         (Local::Rail, Rails::All) => Part::Everything,
         (Local::Rail, Rails::One(rail)) => Part::Rail(rail),

@@ -74,12 +74,7 @@ impl Part {
                 };
                 touched && rails.contain(rail)
             }
-            Self::Pair {
-                a,
-                b,
-                rails,
-                direction,
-            } => {
+            Self::Pair { a, b, rails, direction } => {
                 let joined = match direction {
                     Direction::Both => (src, dst) == (a, b) || (src, dst) == (b, a),
                     Direction::Forward => (src, dst) == (a, b),
@@ -101,12 +96,7 @@ impl Part {
                 }
                 (Rails::One(rail), _) => format!("node {}, rail {}, {}", name(node), rail.0, side.phrase()),
             },
-            Self::Pair {
-                a,
-                b,
-                rails,
-                direction,
-            } => {
+            Self::Pair { a, b, rails, direction } => {
                 let pair = match direction {
                     Direction::Both => format!("pair {} and {}", name(a), name(b)),
                     Direction::Forward => format!("pair {} -> {}", name(a), name(b)),

@@ -30,11 +30,7 @@ pub(super) fn of(
                 Symptom::Corrupt => format!("wrong data in {}", share(part, points)),
                 Symptom::Lost => format!("no measurement in {}", share(part, points)),
             };
-            if several {
-                format!("{} {clause}", case.title())
-            } else {
-                clause
-            }
+            if several { format!("{} {clause}", case.title()) } else { clause }
         })
         .collect();
     clauses.extend(rest(view, part, cases));
@@ -56,31 +52,18 @@ pub(super) fn ends(view: &RunView<'_>, cells: &[CellVerdict<'_>], part: Part) ->
 }
 
 fn evidence_line(evidence: &Evidence) -> String {
-    let named = [
-        ("device", &evidence.device),
-        ("local", &evidence.local),
-        ("peer", &evidence.peer),
-    ];
-    let known = named
-        .into_iter()
-        .filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
-    let facts = evidence
-        .facts
-        .iter()
-        .map(|(name, value)| format!("{name} {value}"));
+    let named = [("device", &evidence.device), ("local", &evidence.local), ("peer", &evidence.peer)];
+    let known = named.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
+    let facts = evidence.facts.iter().map(|(name, value)| format!("{name} {value}"));
     known.chain(facts).collect::<Vec<_>>().join(", ")
 }
 
 fn inside(part: Part, points: &[Point]) -> impl Iterator<Item = &Point> {
-    points
-        .iter()
-        .filter(move |point| part.covers(point.cell.src, point.cell.dst, point.cell.rail))
+    points.iter().filter(move |point| part.covers(point.cell.src, point.cell.dst, point.cell.rail))
 }
 
 fn share(part: Part, points: &[Point]) -> String {
-    let faulty = inside(part, points)
-        .filter(|point| point.mark == Mark::Faulty)
-        .count();
+    let faulty = inside(part, points).filter(|point| point.mark == Mark::Faulty).count();
     format!("{faulty} of {}", counted(inside(part, points).count(), "cell"))
 }
 
@@ -89,12 +72,9 @@ fn slow(part: Part, points: &[Point], spread: Spread) -> String {
     let (whose, reference) = match part {
         Part::Everything => return format!("{} miss their limit", share(part, points)),
         Part::Rail(_) => ("the other rails'", 1.0),
-        Part::Node {
-            rails: Rails::All, ..
+        Part::Node { rails: Rails::All, .. } | Part::Pair { rails: Rails::All, .. } => {
+            ("the rails'", sound_middle(part, points))
         }
-        | Part::Pair {
-            rails: Rails::All, ..
-        } => ("the rails'", sound_middle(part, points)),
         Part::Node { .. } | Part::Pair { .. } => ("the rail's", sound_middle(part, points)),
     };
     let ratio = ratio.unwrap_or(0.0) / reference;
@@ -129,17 +109,11 @@ fn sound_middle(part: Part, points: &[Point]) -> f64 {
 
 fn peers(part: Part, points: &[Point], node: NodeIndex) -> String {
     let partner = |point: &Point| {
-        if point.cell.src == node {
-            point.cell.dst
-        } else {
-            point.cell.src
-        }
+        if point.cell.src == node { point.cell.dst } else { point.cell.src }
     };
     let all: BTreeSet<NodeIndex> = inside(part, points).map(partner).collect();
-    let sound: BTreeSet<NodeIndex> = inside(part, points)
-        .filter(|point| point.mark == Mark::Faulty)
-        .map(partner)
-        .collect();
+    let sound: BTreeSet<NodeIndex> =
+        inside(part, points).filter(|point| point.mark == Mark::Faulty).map(partner).collect();
     if sound.len() == all.len() {
         format!("with all {}", counted(all.len(), "peer"))
     } else {
@@ -151,14 +125,8 @@ fn peers(part: Part, points: &[Point], node: NodeIndex) -> String {
 fn rest(view: &RunView<'_>, part: Part, cases: &[(CaseIndex, Vec<Point>)]) -> Option<String> {
     match part {
         Part::Everything | Part::Rail(_) => None,
-        Part::Node {
-            rails: Rails::All, ..
-        } => None,
-        Part::Node {
-            node,
-            rails: Rails::One(rail),
-            ..
-        } => other_rails(cases, node, rail),
+        Part::Node { rails: Rails::All, .. } => None,
+        Part::Node { node, rails: Rails::One(rail), .. } => other_rails(cases, node, rail),
         Part::Pair { a, b, .. } => {
             let others = |node: NodeIndex| {
                 cases.iter().flat_map(|(_, points)| points).any(|point| {
@@ -170,16 +138,12 @@ fn rest(view: &RunView<'_>, part: Part, cases: &[(CaseIndex, Vec<Point>)]) -> Op
             };
             Some(match (others(a), others(b)) {
                 (true, true) => "both ends are normal with others".to_owned(),
-                (true, false) => format!(
-                    "{} is normal with others, {} met nobody else",
-                    view.name(a),
-                    view.name(b)
-                ),
-                (false, true) => format!(
-                    "{} is normal with others, {} met nobody else",
-                    view.name(b),
-                    view.name(a)
-                ),
+                (true, false) => {
+                    format!("{} is normal with others, {} met nobody else", view.name(a), view.name(b))
+                }
+                (false, true) => {
+                    format!("{} is normal with others, {} met nobody else", view.name(b), view.name(a))
+                }
                 (false, false) => {
                     "which end is at fault cannot be told, because neither met a third node that is sound"
                         .to_owned()

@@ -56,10 +56,7 @@ pub(super) fn cell(view: &RunView<'_>, verdict: &CellVerdict<'_>) -> CellReport 
 }
 
 fn attempt(key: AttemptKey) -> AttemptReport {
-    AttemptReport {
-        epoch: key.epoch.to_string(),
-        attempt: key.attempt.0,
-    }
+    AttemptReport { epoch: key.epoch.to_string(), attempt: key.attempt.0 }
 }
 
 fn bandwidth_report(figure: &BandwidthFigure) -> BandwidthReport {
@@ -97,27 +94,12 @@ fn latency_report(figure: &LatencyFigure<'_>) -> LatencyReport {
 fn concurrency(concurrency: Concurrency) -> ConcurrencyReport {
     let (word, window, overlap, clock_error_ns) = match concurrency {
         Concurrency::Alone => (ConcurrencyWord::Alone, None, None, None),
-        Concurrency::Counted {
-            window,
-            overlap,
-            clock_error_ns,
-        } => (
-            ConcurrencyWord::Counted,
-            Some(window),
-            Some(overlap),
-            Some(clock_error_ns),
-        ),
-        Concurrency::NotCounted {
-            window,
-            overlap,
-            clock_error_ns,
-            reason: _,
-        } => (
-            ConcurrencyWord::NotCounted,
-            window,
-            Some(overlap),
-            Some(clock_error_ns),
-        ),
+        Concurrency::Counted { window, overlap, clock_error_ns } => {
+            (ConcurrencyWord::Counted, Some(window), Some(overlap), Some(clock_error_ns))
+        }
+        Concurrency::NotCounted { window, overlap, clock_error_ns, reason: _ } => {
+            (ConcurrencyWord::NotCounted, window, Some(overlap), Some(clock_error_ns))
+        }
     };
     ConcurrencyReport {
         word,
@@ -129,10 +111,7 @@ fn concurrency(concurrency: Concurrency) -> ConcurrencyReport {
 
 /// What the ends say of the data, the worst word first; `None` without a measurement.
 fn data_check(verdict: &CellVerdict<'_>) -> Option<DataCheckReport> {
-    let checks = [verdict.source, verdict.destination]
-        .into_iter()
-        .flatten()
-        .filter_map(check);
+    let checks = [verdict.source, verdict.destination].into_iter().flatten().filter_map(check);
     let worst = checks.max_by_key(|check| match check {
         DataCheck::Unchecked => 0,
         DataCheck::Equal { .. } => 1,
@@ -147,16 +126,10 @@ fn data_check(verdict: &CellVerdict<'_>) -> Option<DataCheckReport> {
     };
     Some(match worst {
         DataCheck::Unchecked => empty,
-        DataCheck::Equal { bytes } => DataCheckReport {
-            word: DataCheckWord::Equal,
-            bytes: Some(bytes),
-            ..empty
-        },
-        DataCheck::Different {
-            offset,
-            expected,
-            got,
-        } => DataCheckReport {
+        DataCheck::Equal { bytes } => {
+            DataCheckReport { word: DataCheckWord::Equal, bytes: Some(bytes), ..empty }
+        }
+        DataCheck::Different { offset, expected, got } => DataCheckReport {
             word: DataCheckWord::Different,
             offset_bytes: Some(offset),
             expected: Some(expected),
@@ -220,10 +193,7 @@ fn evidence(view: &RunView<'_>, node: NodeIndex, seen: &Observation) -> Evidence
             .evidence
             .facts
             .iter()
-            .map(|(name, value)| FactReport {
-                name: name.clone(),
-                value: value.clone(),
-            })
+            .map(|(name, value)| FactReport { name: name.clone(), value: value.clone() })
             .collect(),
         cpu_ms: cpu_ns.map(|nanos| fine(nanos as f64 / 1e6)),
         clock_error_us: micros(seen.clock.error_ns),

@@ -25,18 +25,10 @@ pub(super) fn report(view: &RunView<'_>, judgement: &Judgement<'_>) -> RunReport
         schedule: run::schedule(view, planned),
         nodes: run::nodes(view),
         rails: rails(view, planned),
-        cells: judgement
-            .cells
-            .iter()
-            .map(|verdict| cell::cell(view, verdict))
-            .collect(),
+        cells: judgement.cells.iter().map(|verdict| cell::cell(view, verdict)).collect(),
         matrices: summary::matrices(view, planned),
         histograms: summary::histograms(view, planned),
-        findings: judgement
-            .findings
-            .iter()
-            .map(|finding| summary::finding(view, finding))
-            .collect(),
+        findings: judgement.findings.iter().map(|finding| summary::finding(view, finding)).collect(),
     }
 }
 
@@ -77,12 +69,7 @@ fn rails(view: &RunView<'_>, planned: &[CellVerdict<'_>]) -> Vec<RailReport> {
             let mut devices: Vec<String> = on_nodes.iter().map(|device| (*device).to_owned()).collect();
             devices.sort();
             devices.dedup();
-            RailReport {
-                rail: rail.0,
-                nodes: on_nodes.len() as u32,
-                devices,
-                cells,
-            }
+            RailReport { rail: rail.0, nodes: on_nodes.len() as u32, devices, cells }
         })
         .collect()
 }

@@ -19,10 +19,7 @@ pub(super) fn plan(plan: &Plan, nodes: u16) -> PlanReport {
         pattern: plan.pattern,
         duplex: plan.duplex,
         rail_mode: plan.rail_mode,
-        rails: plan
-            .rails
-            .as_ref()
-            .map(|rails| rails.iter().map(|rail| rail.0).collect()),
+        rails: plan.rails.as_ref().map(|rails| rails.iter().map(|rail| rail.0).collect()),
         budget_s: plan.budget.limit(nodes).map(|budget| fine(budget.as_secs_f64())),
         seed: plan.seed.to_string(),
         gates: gates(&plan.gates),
@@ -64,10 +61,7 @@ fn gates(gates: &Gates) -> GatesReport {
 
 pub(super) fn schedule(view: &RunView<'_>, planned: &[CellVerdict<'_>]) -> ScheduleReport {
     let played: BTreeSet<RoundId> = view.rounds.iter().map(|round| round.round).collect();
-    let rounds_played = played
-        .iter()
-        .filter(|round| round.0 < view.rounds_planned)
-        .count();
+    let rounds_played = played.iter().filter(|round| round.0 < view.rounds_planned).count();
     let measured: BTreeSet<_> = planned
         .iter()
         .filter(|verdict| usable(verdict).is_some())
@@ -101,12 +95,7 @@ fn gaps(view: &RunView<'_>) -> Option<GapReport> {
     gaps.sort_by(f64::total_cmp);
     let rank = |share: f64| (share * gaps.len() as f64).ceil() as usize;
     let at = |share| gaps.get(rank(share).max(1) - 1).copied().map(fine);
-    Some(GapReport {
-        count: gaps.len() as u32,
-        p50_ms: at(0.5)?,
-        p99_ms: at(0.99)?,
-        max_ms: at(1.0)?,
-    })
+    Some(GapReport { count: gaps.len() as u32, p50_ms: at(0.5)?, p99_ms: at(0.99)?, max_ms: at(1.0)? })
 }
 
 pub(super) fn nodes(view: &RunView<'_>) -> Vec<NodeReport> {

@@ -42,10 +42,8 @@ pub(super) fn matrices(view: &RunView<'_>, planned: &[CellVerdict<'_>]) -> Vec<M
                 grid
             };
             let rate = spread == Spread::Bandwidth;
-            let mut values: Vec<f64> = cells
-                .iter()
-                .filter_map(|(_, figure)| Some(figure.as_ref()?.value()))
-                .collect();
+            let mut values: Vec<f64> =
+                cells.iter().filter_map(|(_, figure)| Some(figure.as_ref()?.value())).collect();
             values.sort_by(f64::total_cmp);
             let middle = median(&values, spread).map(fine);
             MatrixReport {
@@ -76,9 +74,7 @@ fn worst(
     cells: &[(&CellVerdict<'_>, Option<Figure<'_>>)],
     spread: Spread,
 ) -> Option<WorstReport> {
-    let valued = cells
-        .iter()
-        .filter_map(|(verdict, figure)| Some((verdict, figure.as_ref()?.value())));
+    let valued = cells.iter().filter_map(|(verdict, figure)| Some((verdict, figure.as_ref()?.value())));
     let (verdict, value) = valued.min_by(|(_, a), (_, b)| match spread {
         Spread::Bandwidth => a.total_cmp(b),
         Spread::Latency => b.total_cmp(a),
@@ -104,9 +100,7 @@ pub(super) fn histograms(view: &RunView<'_>, planned: &[CellVerdict<'_>]) -> Vec
                 })
                 .collect();
             let mut whole = Histogram::new();
-            latencies
-                .iter()
-                .for_each(|latency| whole.merge(latency.histogram));
+            latencies.iter().for_each(|latency| whole.merge(latency.histogram));
             let points = whole.percentiles()?;
             let case = &view.start.plan.cases[case.usize()];
             Some(HistogramReport {
@@ -159,12 +153,7 @@ fn part(view: &RunView<'_>, part: Part) -> PartReport {
             };
             (word, vec![name(node)], number(rails))
         }
-        Part::Pair {
-            a,
-            b,
-            rails,
-            direction,
-        } => {
+        Part::Pair { a, b, rails, direction } => {
             let word = match direction {
                 Direction::Both => PartWord::Pair,
                 Direction::Forward => PartWord::PairForward,

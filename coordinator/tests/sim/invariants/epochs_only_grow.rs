@@ -19,10 +19,7 @@ pub(super) fn check(facts: &Facts, report: &mut Report) {
                 }
             }
             Fact::Fence { node, life, epoch } => {
-                if fences
-                    .insert((*node, *life), *epoch)
-                    .is_some_and(|last| last > *epoch)
-                {
+                if fences.insert((*node, *life), *epoch).is_some_and(|last| last > *epoch) {
                     report.add(*at, format!("the fence of node {node} fell to {epoch}"));
                 }
             }

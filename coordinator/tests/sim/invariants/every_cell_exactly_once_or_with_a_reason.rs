@@ -31,33 +31,23 @@ pub(super) fn check(facts: &Facts, report: &mut Report) {
     for cell in 0..schedule.cells() {
         let merged = view.merged.cell(start.run, CellId(cell));
         let failed = merged.is_some_and(|merged| {
-            let mut ends = merged
-                .attempts()
-                .flat_map(|(_, ends)| ends.source.iter().chain(&ends.destination));
+            let mut ends =
+                merged.attempts().flat_map(|(_, ends)| ends.source.iter().chain(&ends.destination));
             ends.any(|observation| matches!(observation.outcome, Outcome::Failed(_)))
         });
         let reasoned = failed || view.losses.contains_key(&CellId(cell)) || *end != RunEnd::Completed;
         match merged.map(|merged| merged.standing()) {
             Some(Standing::Complete { .. }) => {}
             Some(Standing::Conflict { key, end }) => {
-                report.add(
-                    facts.healed,
-                    format!("cell {cell} was measured twice as {key:?} at its {end:?}"),
-                );
+                report.add(facts.healed, format!("cell {cell} was measured twice as {key:?} at its {end:?}"));
             }
             Some(Standing::Incomplete { .. }) | None if reasoned => {}
             Some(Standing::Incomplete { .. }) | None => {
-                report.add(
-                    facts.healed,
-                    format!("cell {cell} has neither a measurement nor a reason"),
-                );
+                report.add(facts.healed, format!("cell {cell} has neither a measurement nor a reason"));
             }
         }
     }
     if view.strays > 0 {
-        report.add(
-            facts.healed,
-            format!("{} records are about cells that nobody planned", view.strays),
-        );
+        report.add(facts.healed, format!("{} records are about cells that nobody planned", view.strays));
     }
 }

@@ -30,11 +30,7 @@ pub(crate) struct Report {
 
 impl Report {
     fn add(&mut self, at: Mono, what: String) {
-        self.found.push(Violation {
-            invariant: self.invariant,
-            at,
-            what,
-        });
+        self.found.push(Violation { invariant: self.invariant, at, what });
     }
 }
 
@@ -45,28 +41,16 @@ const CHECKERS: [(&str, Checker); 7] = [
     ("one coordinator an epoch", one_coordinator_an_epoch::check),
     ("epochs only grow", epochs_only_grow::check),
     ("no stale command obeyed", no_stale_command_obeyed::check),
-    (
-        "no start without committed mark",
-        no_start_without_committed_mark::check,
-    ),
-    (
-        "no result lost while one end lives",
-        no_result_lost_while_one_end_lives::check,
-    ),
-    (
-        "every cell exactly once or with a reason",
-        every_cell_exactly_once_or_with_a_reason::check,
-    ),
+    ("no start without committed mark", no_start_without_committed_mark::check),
+    ("no result lost while one end lives", no_result_lost_while_one_end_lives::check),
+    ("every cell exactly once or with a reason", every_cell_exactly_once_or_with_a_reason::check),
     ("the run ends", the_run_ends::check),
 ];
 
 /// Everything that did not hold.
 pub(crate) fn violations(facts: &Facts) -> Vec<Violation> {
     let check = |(invariant, check): &(&'static str, Checker)| {
-        let mut report = Report {
-            invariant,
-            found: Vec::new(),
-        };
+        let mut report = Report { invariant, found: Vec::new() };
         check(facts, &mut report);
         report.found
     };

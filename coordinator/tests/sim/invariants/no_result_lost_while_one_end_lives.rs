@@ -30,13 +30,7 @@ pub(super) fn check(facts: &Facts, report: &mut Report) {
         .iter()
         .rev()
         .find(|(_, fact)| matches!(fact, Fact::Elected { epoch, .. } if *epoch == start.epoch));
-    let Some((
-        began,
-        Fact::Elected {
-            node: coordinator, ..
-        },
-    )) = elected
-    else {
+    let Some((began, Fact::Elected { node: coordinator, .. })) = elected else {
         return;
     };
     let members = steady_members(facts, *coordinator, *began);
@@ -57,10 +51,7 @@ pub(super) fn check(facts: &Facts, report: &mut Report) {
             && facts.journals[node].contains(observation)
             && !observed.contains(&observation.key)
         {
-            report.add(
-                *at,
-                format!("{:?} of node {node} is not in the result", observation.key),
-            );
+            report.add(*at, format!("{:?} of node {node} is not in the result", observation.key));
         }
     }
 }

@@ -11,13 +11,7 @@ pub(super) fn check(facts: &Facts, report: &mut Report) {
         if let Fact::Elected { node, epoch } = fact
             && let Some(other) = terms.insert(epoch.term, node)
         {
-            report.add(
-                *at,
-                format!(
-                    "nodes {other} and {node} were both elected in term {}",
-                    epoch.term
-                ),
-            );
+            report.add(*at, format!("nodes {other} and {node} were both elected in term {}", epoch.term));
         }
     }
 }

@@ -8,9 +8,7 @@ use crate::facts::{Fact, Facts};
 
 pub(super) fn check(facts: &Facts, report: &mut Report) {
     let ended = facts.list.iter().rev().find_map(|(at, fact)| match fact {
-        Fact::Ended {
-            keepers, electors, ..
-        } => Some((*at, *keepers, *electors)),
+        Fact::Ended { keepers, electors, .. } => Some((*at, *keepers, *electors)),
         _ => None,
     });
     let Some((at, keepers, electors)) = ended else {
@@ -23,9 +21,6 @@ pub(super) fn check(facts: &Facts, report: &mut Report) {
         Some(_) | None => false,
     };
     if keepers <= electors / 2 && !told {
-        report.add(
-            at,
-            format!("only {keepers} of {electors} electors hold the result"),
-        );
+        report.add(at, format!("only {keepers} of {electors} electors hold the result"));
     }
 }

@@ -29,14 +29,7 @@ impl World {
         let passage = self.nodes[node].agent.pass(epoch, law);
         if let Some(highest) = self.nodes[node].agent.fence.highest() {
             let life = self.nodes[node].life;
-            self.facts.note(
-                self.now,
-                Fact::Fence {
-                    node,
-                    life,
-                    epoch: highest,
-                },
-            );
+            self.facts.note(self.now, Fact::Fence { node, life, epoch: highest });
         }
         match passage {
             Passage::Open => self.facts.note(self.now, Fact::Obeyed { node, epoch }),
@@ -61,60 +54,30 @@ impl World {
                 let observations = agent.collect(run, &cells, skip);
                 self.answer(node, back, Response::Observations(observations));
             }
-            Request::StoreResult {
-                epoch,
-                run,
-                from,
-                records,
-            } => {
+            Request::StoreResult { epoch, run, from, records } => {
                 let response = if agent.keep(epoch, run, from as usize, records) {
                     Response::Done
                 } else {
-                    Response::Invalid {
-                        reason: "the batches before are not here".to_owned(),
-                    }
+                    Response::Invalid { reason: "the batches before are not here".to_owned() }
                 };
                 self.answer(node, back, response);
             }
             Request::Prepare(prepare) => {
                 let wait = Duration::from_micros(200 + self.rng.next_u64() % 3_000);
                 let prepare = Box::new(prepare);
-                self.later(
-                    wait,
-                    Happening::Armed {
-                        node,
-                        boot,
-                        back,
-                        prepare,
-                    },
-                );
+                self.later(wait, Happening::Armed { node, boot, back, prepare });
             }
             Request::Start(start) => {
                 let key = start.key;
                 let Some(ends) = agent.armed.remove(&key) else {
                     return self.answer(node, back, Response::Observations(Vec::new()));
                 };
-                let ends: Vec<_> = ends
-                    .into_iter()
-                    .filter(|e| start.cells.contains(&e.cell.id))
-                    .collect();
-                let traffic = ends
-                    .iter()
-                    .map(|e| e.case.warmup + e.case.window)
-                    .max()
-                    .unwrap_or_default();
+                let ends: Vec<_> = ends.into_iter().filter(|e| start.cells.contains(&e.cell.id)).collect();
+                let traffic = ends.iter().map(|e| e.case.warmup + e.case.window).max().unwrap_or_default();
                 let over = start.at.max(self.now).after(traffic + start.tail);
                 agent.running.insert(key, (start, ends));
                 self.facts.note(self.now, Fact::StartObeyed { node, key });
-                self.at(
-                    over,
-                    Happening::RoundOver {
-                        node,
-                        boot,
-                        back,
-                        key,
-                    },
-                );
+                self.at(over, Happening::RoundOver { node, boot, back, key });
             }
             other => panic!("not a command: {other:?}"),
         }
@@ -139,10 +102,7 @@ impl World {
             }
         }
         self.nodes[node].agent.armed.insert(prepare.key, armed);
-        let clock = Some(ClockOffset {
-            offset_ns: 0,
-            error_ns: 20_000,
-        });
+        let clock = Some(ClockOffset { offset_ns: 0, error_ns: 20_000 });
         self.answer(node, back, Response::Prepared(PrepareReply { failed, clock }));
     }
 
@@ -165,26 +125,14 @@ impl World {
             let observation = Box::new(observation.clone());
             self.facts.note(self.now, Fact::Journaled { node, observation });
         }
-        self.nodes[node]
-            .agent
-            .journal
-            .extend(observations.iter().cloned());
+        self.nodes[node].agent.journal.extend(observations.iter().cloned());
         self.answer(node, back, Response::Observations(observations));
     }
 
     pub(super) fn answer(&mut self, node: usize, back: Back, response: Response) {
         let Back { to, boot, call } = back;
         let response = Box::new(response);
-        self.send(
-            node,
-            to,
-            Happening::Answered {
-                to,
-                boot,
-                call,
-                response,
-            },
-        );
+        self.send(node, to, Happening::Answered { to, boot, call, response });
     }
 }
 

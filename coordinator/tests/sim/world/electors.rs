@@ -18,25 +18,10 @@ impl World {
             return;
         };
         let before = elector.members.insert(from, (boot, now));
-        let told = elector
-            .consensus
-            .tells()
-            .max(self.nodes[to].agent.fence.highest());
-        let is_mute = self.nodes[to]
-            .elector
-            .as_ref()
-            .is_some_and(|e| e.consensus.is_mute());
+        let told = elector.consensus.tells().max(self.nodes[to].agent.fence.highest());
+        let is_mute = self.nodes[to].elector.as_ref().is_some_and(|e| e.consensus.is_mute());
         if let (Some(epoch), false) = (told, is_mute) {
-            self.send(
-                to,
-                from,
-                Happening::Told {
-                    to: from,
-                    boot,
-                    elector: to,
-                    epoch,
-                },
-            );
+            self.send(to, from, Happening::Told { to: from, boot, elector: to, epoch });
         }
         match before {
             Some((known, _)) if known == boot => {}
@@ -55,10 +40,7 @@ impl World {
         self.facts.note(self.now, Fact::Joined { elector, node });
         let mut id = [node as u8; 16];
         id[..8].copy_from_slice(&boot.to_le_bytes());
-        let joined = Event::Joined {
-            node: NodeIndex(node as u16),
-            boot: BootId(id),
-        };
+        let joined = Event::Joined { node: NodeIndex(node as u16), boot: BootId(id) };
         self.feed(elector, joined);
     }
 
@@ -67,17 +49,10 @@ impl World {
             return;
         };
         at.members.remove(&node);
-        let lost: Vec<u64> = at
-            .calls
-            .iter()
-            .filter(|(_, (to, _))| *to == node)
-            .map(|(call, _)| *call)
-            .collect();
+        let lost: Vec<u64> =
+            at.calls.iter().filter(|(_, (to, _))| *to == node).map(|(call, _)| *call).collect();
         self.facts.note(self.now, Fact::Left { elector, node });
-        let left = Event::Left {
-            node: NodeIndex(node as u16),
-            reason: reason.to_owned(),
-        };
+        let left = Event::Left { node: NodeIndex(node as u16), reason: reason.to_owned() };
         self.feed(elector, left);
         for call in lost {
             let reason = reason.to_owned();
@@ -91,14 +66,7 @@ impl World {
         };
         if let Some((to, tag)) = elector.calls.remove(&call) {
             let node_index = NodeIndex(to as u16);
-            self.feed(
-                node,
-                Event::Answered {
-                    node: node_index,
-                    tag,
-                    result,
-                },
-            );
+            self.feed(node, Event::Answered { node: node_index, tag, result });
         }
     }
 
@@ -114,29 +82,16 @@ impl World {
         let now = self.now;
         for elector in 0..self.scenario.electors {
             if self.rng.next_u64().is_multiple_of(4) {
-                self.send(
-                    node,
-                    elector,
-                    Happening::Hello {
-                        to: elector,
-                        from: node,
-                        boot,
-                    },
-                );
+                self.send(node, elector, Happening::Hello { to: elector, from: node, boot });
             }
         }
         if let Some(elector) = &mut self.nodes[node].elector {
-            let silent = elector
-                .members
-                .iter()
-                .filter(|(_, (_, heard))| now.since(*heard) > SILENCE);
+            let silent = elector.members.iter().filter(|(_, (_, heard))| now.since(*heard) > SILENCE);
             let silent: Vec<usize> = silent.map(|(member, _)| *member).collect();
             let messages = elector.consensus.tick(now, &mut self.rng);
             self.send_consensus(node, messages);
             self.flush(node);
-            silent
-                .into_iter()
-                .for_each(|member| self.leave(node, member, "silent for too long"));
+            silent.into_iter().for_each(|member| self.leave(node, member, "silent for too long"));
         }
         if self.nodes[node].boot == boot && self.nodes[node].up {
             self.later(TICK, Happening::Tick { node, boot });
@@ -156,11 +111,7 @@ impl World {
                 return;
             };
             let outputs = elector.consensus.take_outputs();
-            let command = if outputs.is_empty() {
-                elector.machine.poll_command()
-            } else {
-                None
-            };
+            let command = if outputs.is_empty() { elector.machine.poll_command() } else { None };
             if outputs.is_empty() && command.is_none() {
                 break;
             }
@@ -261,12 +212,9 @@ impl World {
                     self.accepted = true;
                 }
             }
-            Command::Send {
-                node: to,
-                tag,
-                request,
-                deadline,
-            } => self.call(node, to.usize(), tag, request, deadline),
+            Command::Send { node: to, tag, request, deadline } => {
+                self.call(node, to.usize(), tag, request, deadline)
+            }
         }
     }
 
@@ -288,39 +236,13 @@ impl World {
         };
         elector.calls.insert(call, (to, tag));
         let boot = elector.members.get(&to).map(|(boot, _)| *boot);
-        let over = |wait, fault| {
-            (
-                wait,
-                Happening::CallOver {
-                    node: from,
-                    boot: from_boot,
-                    call,
-                    fault,
-                },
-            )
-        };
+        let over = |wait, fault| (wait, Happening::CallOver { node: from, boot: from_boot, call, fault });
         let (wait, over) = match boot {
             Some(boot) => {
-                self.send(
-                    from,
-                    to,
-                    Happening::Asked {
-                        to,
-                        boot,
-                        from,
-                        from_boot,
-                        call,
-                        request,
-                    },
-                );
+                self.send(from, to, Happening::Asked { to, boot, from, from_boot, call, request });
                 over(deadline, CallFault::Timeout)
             }
-            None => over(
-                Duration::ZERO,
-                CallFault::Lost {
-                    reason: "not connected".to_owned(),
-                },
-            ),
+            None => over(Duration::ZERO, CallFault::Lost { reason: "not connected".to_owned() }),
         };
         self.later(wait, over);
     }

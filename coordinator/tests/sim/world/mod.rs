@@ -29,66 +29,17 @@ pub(crate) const RUN: RunId = RunId([7; 16]);
 /// Something that happens at a time.
 #[derive(Debug)]
 enum Happening {
-    Consensus {
-        to: usize,
-        from: usize,
-        message: election::Message,
-    },
-    Hello {
-        to: usize,
-        from: usize,
-        boot: u64,
-    },
-    Told {
-        to: usize,
-        boot: u64,
-        elector: usize,
-        epoch: Epoch,
-    },
-    Asked {
-        to: usize,
-        boot: u64,
-        from: usize,
-        from_boot: u64,
-        call: u64,
-        request: Box<Request>,
-    },
-    Answered {
-        to: usize,
-        boot: u64,
-        call: u64,
-        response: Box<Response>,
-    },
-    CallOver {
-        node: usize,
-        boot: u64,
-        call: u64,
-        fault: CallFault,
-    },
-    Armed {
-        node: usize,
-        boot: u64,
-        back: Back,
-        prepare: Box<Prepare>,
-    },
-    RoundOver {
-        node: usize,
-        boot: u64,
-        back: Back,
-        key: RoundKey,
-    },
-    Wake {
-        node: usize,
-        boot: u64,
-    },
-    Tick {
-        node: usize,
-        boot: u64,
-    },
-    Restart {
-        node: usize,
-        state: State,
-    },
+    Consensus { to: usize, from: usize, message: election::Message },
+    Hello { to: usize, from: usize, boot: u64 },
+    Told { to: usize, boot: u64, elector: usize, epoch: Epoch },
+    Asked { to: usize, boot: u64, from: usize, from_boot: u64, call: u64, request: Box<Request> },
+    Answered { to: usize, boot: u64, call: u64, response: Box<Response> },
+    CallOver { node: usize, boot: u64, call: u64, fault: CallFault },
+    Armed { node: usize, boot: u64, back: Back, prepare: Box<Prepare> },
+    RoundOver { node: usize, boot: u64, back: Back, key: RoundKey },
+    Wake { node: usize, boot: u64 },
+    Tick { node: usize, boot: u64 },
+    Restart { node: usize, state: State },
     Fault(Fault),
     Heal,
     Client,
@@ -149,9 +100,8 @@ pub(crate) fn play(scenario: Scenario) -> Facts {
 
 impl World {
     fn new(scenario: Scenario) -> Self {
-        let names: Vec<NodeId> = (1..=scenario.nodes)
-            .map(|n| NodeId::new(&format!("n{n}")).expect("a name"))
-            .collect();
+        let names: Vec<NodeId> =
+            (1..=scenario.nodes).map(|n| NodeId::new(&format!("n{n}")).expect("a name")).collect();
         let config = Config {
             roster: names,
             electors: (0..scenario.electors as u16).map(NodeIndex).collect(),
@@ -189,10 +139,7 @@ impl World {
             calls: 0,
             marked: BTreeSet::new(),
             ended: false,
-            facts: Facts {
-                healed: scenario.healed,
-                ..Facts::default()
-            },
+            facts: Facts { healed: scenario.healed, ..Facts::default() },
             scenario,
         };
         world.begin();
@@ -204,13 +151,7 @@ impl World {
             match self.scenario.late {
                 Some((late, at)) if late == node => {
                     self.nodes[node].up = false;
-                    self.at(
-                        at,
-                        Happening::Restart {
-                            node,
-                            state: State::Kept,
-                        },
-                    );
+                    self.at(at, Happening::Restart { node, state: State::Kept });
                 }
                 Some(_) | None => self.later(Duration::ZERO, Happening::Tick { node, boot: 0 }),
             }
@@ -245,12 +186,7 @@ impl World {
         };
         self.now = at;
         if let Some((node, boot)) = addressee(&happening) {
-            let Node {
-                up,
-                boot: current,
-                paused_until,
-                ..
-            } = self.nodes[node];
+            let Node { up, boot: current, paused_until, .. } = self.nodes[node];
             if !up || boot.is_some_and(|boot| boot != current) {
                 return true;
             }
@@ -275,38 +211,16 @@ impl World {
                 self.flush(to);
             }
             Happening::Hello { to, from, boot } => self.hello(to, from, boot),
-            Happening::Told {
-                to, elector, epoch, ..
-            } => {
-                self.nodes[to]
-                    .agent
-                    .fence
-                    .learn(NodeIndex(elector as u16), Some(epoch));
+            Happening::Told { to, elector, epoch, .. } => {
+                self.nodes[to].agent.fence.learn(NodeIndex(elector as u16), Some(epoch));
             }
-            Happening::Asked {
-                to,
-                from,
-                from_boot,
-                call,
-                request,
-                ..
-            } => {
-                let back = Back {
-                    to: from,
-                    boot: from_boot,
-                    call,
-                };
+            Happening::Asked { to, from, from_boot, call, request, .. } => {
+                let back = Back { to: from, boot: from_boot, call };
                 self.serve(to, back, *request);
             }
-            Happening::Answered {
-                to, call, response, ..
-            } => self.answered(to, call, Ok(*response)),
-            Happening::CallOver {
-                node, call, fault, ..
-            } => self.answered(node, call, Err(fault)),
-            Happening::Armed {
-                node, back, prepare, ..
-            } => self.armed(node, back, *prepare),
+            Happening::Answered { to, call, response, .. } => self.answered(to, call, Ok(*response)),
+            Happening::CallOver { node, call, fault, .. } => self.answered(node, call, Err(fault)),
+            Happening::Armed { node, back, prepare, .. } => self.armed(node, back, *prepare),
             Happening::RoundOver { node, back, key, .. } => self.round_over(node, back, key),
             Happening::Wake { node, .. } => {
                 let now = self.now;

@@ -14,12 +14,7 @@ impl World {
         self.later(Duration::from_millis(200), Happening::Client);
         let cancels = !self.cancelled && self.scenario.cancel.is_some_and(|at| self.now >= at);
         for node in 0..self.scenario.electors {
-            let Node {
-                up,
-                paused_until,
-                elector,
-                ..
-            } = &self.nodes[node];
+            let Node { up, paused_until, elector, .. } = &self.nodes[node];
             let commands = elector.as_ref().is_some_and(|e| e.machine.epoch().is_some());
             if !*up || *paused_until > self.now || !commands {
                 continue;
@@ -28,12 +23,7 @@ impl World {
                 let plan = Box::new(self.scenario.plan.clone());
                 self.feed(
                     node,
-                    Event::Submit {
-                        ticket: Ticket(self.calls),
-                        run: RUN,
-                        plan,
-                        wall_seconds: 0,
-                    },
+                    Event::Submit { ticket: Ticket(self.calls), run: RUN, plan, wall_seconds: 0 },
                 );
             } else if cancels {
                 self.cancelled = true;
@@ -49,8 +39,7 @@ impl World {
             faults::When::Command(nth) => *nth == commands,
             faults::When::At(_) => false,
         });
-        due.filter(|_| self.now < self.scenario.healed)
-            .map(|(_, fault)| *fault)
+        due.filter(|_| self.now < self.scenario.healed).map(|(_, fault)| *fault)
     }
 
     pub(super) fn resolve(&self, who: Who, emitter: Option<usize>) -> usize {
@@ -58,9 +47,7 @@ impl World {
         let coordinators = coordinators.filter_map(|(i, node)| Some((node.elector.as_ref()?.epoch?, i)));
         match who {
             Who::Node(node) => node % self.nodes.len(),
-            Who::Coordinator => emitter
-                .or_else(|| coordinators.max().map(|(_, i)| i))
-                .unwrap_or(0),
+            Who::Coordinator => emitter.or_else(|| coordinators.max().map(|(_, i)| i)).unwrap_or(0),
         }
     }
 
@@ -82,12 +69,10 @@ impl World {
             Fault::Cut { who, sides, way } => {
                 self.facts.note(self.now, Fact::Network { whole: false });
                 let center = self.resolve(who, emitter);
-                let mut with: Vec<usize> = (0..self.nodes.len())
-                    .filter(|n| sides >> n & 1 == 1 && *n != center)
-                    .collect();
-                let without: Vec<usize> = (0..self.nodes.len())
-                    .filter(|n| !with.contains(n) && *n != center)
-                    .collect();
+                let mut with: Vec<usize> =
+                    (0..self.nodes.len()).filter(|n| sides >> n & 1 == 1 && *n != center).collect();
+                let without: Vec<usize> =
+                    (0..self.nodes.len()).filter(|n| !with.contains(n) && *n != center).collect();
                 with.push(center);
                 match way {
                     faults::Way::Both => {
@@ -114,11 +99,7 @@ impl World {
     /// The process starts again. State is lost by one elector at a time: a majority without state is beyond the design.
     pub(super) fn restart(&mut self, node: usize, state: State) {
         let (now, electors) = (self.now, self.scenario.electors);
-        let others_mute = self
-            .nodes
-            .iter()
-            .filter_map(|n| n.elector.as_ref())
-            .any(|e| e.consensus.is_mute());
+        let others_mute = self.nodes.iter().filter_map(|n| n.elector.as_ref()).any(|e| e.consensus.is_mute());
         let config = self.config.clone();
         let own = &mut self.nodes[node];
         own.boot += 1;
@@ -151,9 +132,7 @@ impl World {
     }
 
     pub(super) fn finish(mut self) -> Facts {
-        let kept = self.nodes[..self.scenario.electors]
-            .iter()
-            .filter_map(|node| self.whole_result(node));
+        let kept = self.nodes[..self.scenario.electors].iter().filter_map(|node| self.whole_result(node));
         if let (true, Some((_, records))) = (self.ended, kept.max_by_key(|(epoch, _)| *epoch)) {
             self.facts.result = records.clone();
         }

@@ -50,10 +50,7 @@ impl Holder {
 
     fn usages(&self) -> Vec<ExtendedKeyUsagePurpose> {
         match self {
-            Self::Node(_) => vec![
-                ExtendedKeyUsagePurpose::ServerAuth,
-                ExtendedKeyUsagePurpose::ClientAuth,
-            ],
+            Self::Node(_) => vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
             Self::Client => vec![ExtendedKeyUsagePurpose::ClientAuth],
         }
     }
@@ -223,18 +220,11 @@ fn encode_node(node: &NodeId) -> String {
 }
 
 fn decode_node(labels: &str) -> Result<NodeId, HolderError> {
-    let wrong = || HolderError::Encoding {
-        text: labels.to_owned(),
-    };
+    let wrong = || HolderError::Encoding { text: labels.to_owned() };
     let digits: Vec<u8> = labels
         .bytes()
         .filter(|b| *b != b'.')
-        .map(|b| {
-            char::from(b)
-                .to_digit(16)
-                .map(|digit| digit as u8)
-                .ok_or_else(wrong)
-        })
+        .map(|b| char::from(b).to_digit(16).map(|digit| digit as u8).ok_or_else(wrong))
         .collect::<Result<_, _>>()?;
     let (pairs, odd) = digits.as_chunks::<2>();
     if !odd.is_empty() {
@@ -264,9 +254,8 @@ const HKDF_SALT: &[u8] = b"railmesh/v1";
 const HKDF_INFO: &[u8] = b"ed25519-ca";
 
 /// A PKCS#8 version 1 key of Ed25519 up to its seed (RFC 8410 section 7).
-const PKCS8_ED25519: &[u8] = &[
-    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
-];
+const PKCS8_ED25519: &[u8] =
+    &[0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
 /// Bytes of an Ed25519 seed (RFC 8032 section 5.1.5).
 const ED25519_SEED_BYTES: usize = 32;
@@ -303,15 +292,7 @@ mod tests {
     fn every_name_that_a_node_can_have_reads_back_from_its_leaf() {
         let longest = "Xy_:.-".repeat(10) + "end";
         assert_eq!(longest.len(), 63);
-        for name in [
-            "gpu-001",
-            "10.0.0.7",
-            "fd00::1",
-            "Node_3.rack2",
-            "A",
-            "a",
-            &longest,
-        ] {
+        for name in ["gpu-001", "10.0.0.7", "fd00::1", "Node_3.rack2", "A", "a", &longest] {
             let identity = Identity::issue(&MeshKey::loopback(), node(name)).unwrap();
             assert_eq!(Holder::of(identity.leaf()), Ok(node(name)));
         }
@@ -323,10 +304,7 @@ mod tests {
     fn a_certificate_without_a_name_of_ours_names_nobody() {
         let identity = Identity::issue(&MeshKey::loopback(), Holder::Client).unwrap();
         assert_eq!(Holder::of(identity.authority()), Err(HolderError::Nameless));
-        assert_eq!(
-            Holder::of(&CertificateDer::from(vec![1, 2, 3])),
-            Err(HolderError::Unreadable)
-        );
+        assert_eq!(Holder::of(&CertificateDer::from(vec![1, 2, 3])), Err(HolderError::Unreadable));
         for labels in ["", "6", "zz", "ff", "20"] {
             assert!(decode_node(labels).is_err(), "{labels:?}");
         }

@@ -39,25 +39,15 @@ impl MeshKey {
     /// # Errors
     /// [`KeyError`] if the file cannot be read, is open to others than its owner, or holds no key.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
-        let failed = |source| KeyError::Read {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |source| KeyError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
         let mode = file.metadata().map_err(failed)?.mode() & 0o7777;
         if mode & OTHERS != 0 {
-            return Err(KeyError::Exposed {
-                path: path.to_owned(),
-                mode,
-            });
+            return Err(KeyError::Exposed { path: path.to_owned(), mode });
         }
         let mut text = String::new();
-        file.take(MAX_FILE_BYTES)
-            .read_to_string(&mut text)
-            .map_err(failed)?;
-        text.trim().parse().map_err(|_| KeyError::Content {
-            path: path.to_owned(),
-        })
+        file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(failed)?;
+        text.trim().parse().map_err(|_| KeyError::Content { path: path.to_owned() })
     }
 
     /// Writes the key to a new file that only its owner may read.
@@ -66,20 +56,11 @@ impl MeshKey {
     /// [`KeyError::Exists`] if there is a file already: a running mesh may depend on it. [`KeyError::Write`] otherwise.
     pub fn write_new(&self, path: &Path) -> Result<(), KeyError> {
         let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::AlreadyExists => KeyError::Exists {
-                path: path.to_owned(),
-            },
-            _ => KeyError::Write {
-                path: path.to_owned(),
-                source,
-            },
+            io::ErrorKind::AlreadyExists => KeyError::Exists { path: path.to_owned() },
+            _ => KeyError::Write { path: path.to_owned(), source },
         };
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(failed)?;
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
         writeln!(file, "{}", STANDARD.encode(self.0)).map_err(failed)?;
         file.sync_all().map_err(failed)
     }
@@ -203,10 +184,7 @@ mod tests {
         for mode in [0o640, 0o604, 0o620] {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             let error = MeshKey::read(&path).unwrap_err().to_string();
-            assert!(
-                error.contains(&format!("chmod 600 {}", path.display())),
-                "{error}"
-            );
+            assert!(error.contains(&format!("chmod 600 {}", path.display())), "{error}");
             assert!(error.contains(&format!("{mode:04o}")), "{error}");
         }
     }

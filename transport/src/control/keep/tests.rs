@@ -21,15 +21,11 @@ async fn a_lost_connection_is_reported_and_opened_again() {
     let (a, b) = (agent("a", 1, &key), agent("b", 2, &key));
     let mut kept = KeptConnection::start(a.mesh.clone(), b.addr, Some(node("b")), policy());
     for round in 1..=3 {
-        let LinkEvent::Up(connection) = next(&mut kept).await else {
-            panic!("not up")
-        };
+        let LinkEvent::Up(connection) = next(&mut kept).await else { panic!("not up") };
         assert!(answers(&connection).await);
         eventually(|| b.service.connections().len() == round).await;
         b.service.connections()[round - 1].close("maintenance");
-        let LinkEvent::Down { reason } = next(&mut kept).await else {
-            panic!("not down")
-        };
+        let LinkEvent::Down { reason } = next(&mut kept).await else { panic!("not down") };
         assert!(reason.contains("maintenance"), "{reason}");
     }
 }
@@ -45,16 +41,7 @@ async fn tries_go_on_until_somebody_listens() {
     let mut kept = KeptConnection::start(a.mesh.clone(), addr, None, policy());
     for _ in 0..2 {
         let event = next(&mut kept).await;
-        assert!(
-            matches!(
-                event,
-                LinkEvent::Failed {
-                    error: DialError::Silent { .. },
-                    ..
-                }
-            ),
-            "{event:?}"
-        );
+        assert!(matches!(event, LinkEvent::Failed { error: DialError::Silent { .. }, .. }), "{event:?}");
     }
     drop(place);
     let mut late = config(role("b", 2), Some(&key));
@@ -79,12 +66,7 @@ async fn a_final_refusal_ends_the_tries() {
     assert!(
         matches!(
             &event,
-            LinkEvent::GivenUp {
-                error: DialError::Refused {
-                    refusal: Refusal::Duplicate { .. },
-                    ..
-                }
-            }
+            LinkEvent::GivenUp { error: DialError::Refused { refusal: Refusal::Duplicate { .. }, .. } }
         ),
         "{event:?}"
     );
@@ -98,9 +80,7 @@ async fn a_refusal_that_may_pass_is_reported_each_time() {
     let mut kept = KeptConnection::start(stranger.mesh.clone(), elector.addr, None, policy());
     for _ in 0..3 {
         let event = next(&mut kept).await;
-        let LinkEvent::Failed { error, retry_in } = event else {
-            panic!("{event:?}")
-        };
+        let LinkEvent::Failed { error, retry_in } = event else { panic!("{event:?}") };
         assert_eq!(error.prospect(), Prospect::Uncertain);
         assert!(retry_in <= policy().longest());
     }

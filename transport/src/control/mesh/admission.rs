@@ -45,9 +45,8 @@ pub(super) async fn judge(shared: Arc<Shared>, quic: quinn::Connection) {
 
 /// Whom a verified connection's certificate names.
 pub(super) fn holder(quic: &quinn::Connection) -> Result<Holder, HolderError> {
-    let chain = quic
-        .peer_identity()
-        .and_then(|identity| identity.downcast::<Vec<CertificateDer<'static>>>().ok());
+    let chain =
+        quic.peer_identity().and_then(|identity| identity.downcast::<Vec<CertificateDer<'static>>>().ok());
     match chain.as_deref().and_then(|chain| chain.first()) {
         Some(leaf) => Holder::of(leaf),
         None => Err(HolderError::Nameless),
@@ -80,20 +79,9 @@ async fn examine(shared: &Shared, quic: &quinn::Connection, hello: &Hello, addre
     };
     let peer = match role {
         Role::Client => Peer::Client { address },
-        Role::Agent { node, boot, .. } => Peer::Agent {
-            node: node.clone(),
-            boot: *boot,
-            address,
-        },
+        Role::Agent { node, boot, .. } => Peer::Agent { node: node.clone(), boot: *boot, address },
     };
-    if let (
-        Role::Agent { node, boot, .. },
-        Role::Agent {
-            node: name,
-            boot: own,
-            ..
-        },
-    ) = (role, &shared.role)
+    if let (Role::Agent { node, boot, .. }, Role::Agent { node: name, boot: own, .. }) = (role, &shared.role)
         && node == name
     {
         return match boot == own {
@@ -118,19 +106,11 @@ async fn examine(shared: &Shared, quic: &quinn::Connection, hello: &Hello, addre
 
 fn basics(shared: &Shared, quic: &quinn::Connection, hello: &Hello, here: &NodeId) -> Result<(), Refusal> {
     if hello.build != shared.build {
-        return Err(Refusal::Build {
-            node: here.clone(),
-            theirs: shared.build,
-            ours: hello.build,
-        });
+        return Err(Refusal::Build { node: here.clone(), theirs: shared.build, ours: hello.build });
     }
     let mesh = shared.identity.mesh_id();
     if hello.mesh != mesh {
-        return Err(Refusal::Mesh {
-            node: here.clone(),
-            theirs: mesh,
-            ours: hello.mesh,
-        });
+        return Err(Refusal::Mesh { node: here.clone(), theirs: mesh, ours: hello.mesh });
     }
     let holder = holder(quic);
     match (&hello.role, &holder) {
@@ -155,9 +135,7 @@ async fn welcome(shared: Arc<Shared>, link: Arc<Link>, epoch: Option<Epoch>, rep
 }
 
 async fn refuse(shared: &Shared, quic: &quinn::Connection, reply: SendStream, refusal: Refusal) {
-    shared
-        .alarm
-        .raise(quic.remote_address(), "refused and told", &refusal.to_string());
+    shared.alarm.raise(quic.remote_address(), "refused and told", &refusal.to_string());
     send_reply(shared, reply, &HelloReply::Refused(refusal)).await;
     // The dialer hangs up when it has read why; closing first could overtake the answer.
     let _ = timeout(shared.limits.farewell, quic.closed()).await;
@@ -177,11 +155,7 @@ async fn send_reply(shared: &Shared, mut stream: SendStream, reply: &HelloReply)
 
 fn welcome_message(shared: &Shared, epoch: Option<Epoch>) -> HelloReply {
     match &shared.role {
-        Role::Agent { node, boot, .. } => HelloReply::Welcome {
-            node: node.clone(),
-            boot: *boot,
-            epoch,
-        },
+        Role::Agent { node, boot, .. } => HelloReply::Welcome { node: node.clone(), boot: *boot, epoch },
         Role::Client => unreachable!("a client's endpoint accepts no connections"),
     }
 }

@@ -109,17 +109,8 @@ mod tests {
     async fn the_next_second_has_lines_again() {
         let mut budget = Budget::default();
         let start = Instant::now();
-        assert_eq!(
-            (0..11)
-                .map(|_| budget.spend(start))
-                .filter(|v| *v == Verdict::Print)
-                .count(),
-            10
-        );
-        assert_eq!(
-            budget.spend(start + WINDOW - Duration::from_nanos(1)),
-            Verdict::Count
-        );
+        assert_eq!((0..11).map(|_| budget.spend(start)).filter(|v| *v == Verdict::Print).count(), 10);
+        assert_eq!(budget.spend(start + WINDOW - Duration::from_nanos(1)), Verdict::Count);
         assert_eq!(budget.spend(start + WINDOW), Verdict::Print);
     }
 }

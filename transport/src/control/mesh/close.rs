@@ -61,9 +61,7 @@ impl TlsFault {
 
     /// QUIC carries a TLS alert as 0x100 plus its number (RFC 9001 section 4.8, RFC 8446 section 6).
     fn from_code(code: TransportErrorCode) -> Option<Self> {
-        let alert = u64::from(code)
-            .checked_sub(0x100)
-            .filter(|alert| *alert <= 0xff)?;
+        let alert = u64::from(code).checked_sub(0x100).filter(|alert| *alert <= 0xff)?;
         Some(match alert {
             BAD_CERTIFICATE | CERTIFICATE_UNKNOWN | UNKNOWN_CA | DECRYPT_ERROR => Self::Key,
             CERTIFICATE_REQUIRED => Self::NoCertificate,

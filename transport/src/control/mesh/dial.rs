@@ -45,10 +45,7 @@ async fn connect(shared: &Shared, address: SocketAddr) -> Result<quinn::Connecti
     let connecting = shared
         .endpoint
         .connect(address, AGENT_SERVER_NAME)
-        .map_err(|error| DialError::Unusable {
-            address,
-            reason: error.to_string(),
-        })?;
+        .map_err(|error| DialError::Unusable { address, reason: error.to_string() })?;
     match timeout(shared.limits.handshake, connecting).await {
         Ok(Ok(quic)) => Ok(quic),
         Ok(Err(ConnectionError::TimedOut)) | Err(_) => Err(DialError::Silent { address }),
@@ -70,17 +67,11 @@ async fn greet(
         Ok(Err(error)) => {
             return Err(match quic.close_reason() {
                 Some(reason) => explain(address, &reason),
-                None => DialError::Lost {
-                    address,
-                    reason: error.to_string(),
-                },
+                None => DialError::Lost { address, reason: error.to_string() },
             });
         }
         Err(_) => {
-            return Err(DialError::Lost {
-                address,
-                reason: format!("no answer within {limit:?}"),
-            });
+            return Err(DialError::Lost { address, reason: format!("no answer within {limit:?}") });
         }
     };
     let (node, boot, epoch) = match reply {
@@ -98,26 +89,18 @@ async fn greet(
         return Err(DialError::Itself { address });
     }
     match expect {
-        Some(expected) if *expected != node => Err(DialError::OtherNode {
-            address,
-            expected: expected.clone(),
-            found: node,
-        }),
+        Some(expected) if *expected != node => {
+            Err(DialError::OtherNode { address, expected: expected.clone(), found: node })
+        }
         Some(_) | None => Ok((node, boot, epoch)),
     }
 }
 
 async fn exchange(shared: &Shared, quic: &quinn::Connection) -> Result<HelloReply, WireError> {
-    let hello = Hello {
-        role: shared.role.clone(),
-        build: shared.build,
-        mesh: shared.identity.mesh_id(),
-    };
+    let hello = Hello { role: shared.role.clone(), build: shared.build, mesh: shared.identity.mesh_id() };
     let frame = wire::frame(FrameKind::Hello, &hello)?;
     let (mut send, mut recv) = quic.open_bi().await.map_err(|e| WireError::Stream(e.into()))?;
-    send.write_all(&frame)
-        .await
-        .map_err(|e| WireError::Stream(e.into()))?;
+    send.write_all(&frame).await.map_err(|e| WireError::Stream(e.into()))?;
     // Fails only if the peer has stopped the stream, which the read shows better.
     let _ = send.finish();
     wire::read(&mut recv, &[FrameKind::HelloReply]).await
@@ -125,22 +108,15 @@ async fn exchange(shared: &Shared, quic: &quinn::Connection) -> Result<HelloRepl
 
 /// Enters the connection in the registry: the agent there may bear a name that a living one has.
 async fn enter(shared: &Shared, link: &Arc<Link>) -> Result<(), DialError> {
-    shared
-        .registry
-        .enter(link, shared.limits.ping)
-        .await
-        .map_err(|taken| {
-            let refusal = bench_core::message::Refusal::Duplicate {
-                name: link.peer.node().expect("who is dialed is an agent").clone(),
-                address: taken.address.to_string(),
-                boot: taken.boot,
-            };
-            link.close(CloseCode::Refused, &refusal.to_string());
-            DialError::Refused {
-                address: link.peer.address(),
-                refusal,
-            }
-        })
+    shared.registry.enter(link, shared.limits.ping).await.map_err(|taken| {
+        let refusal = bench_core::message::Refusal::Duplicate {
+            name: link.peer.node().expect("who is dialed is an agent").clone(),
+            address: taken.address.to_string(),
+            boot: taken.boot,
+        };
+        link.close(CloseCode::Refused, &refusal.to_string());
+        DialError::Refused { address: link.peer.address(), refusal }
+    })
 }
 
 async fn serve_until_closed(shared: Arc<Shared>, link: Arc<Link>) {
@@ -154,9 +130,6 @@ fn explain(address: SocketAddr, error: &ConnectionError) -> DialError {
         Some(TlsFault::Key | TlsFault::NoCertificate) => DialError::Key { address },
         Some(TlsFault::Build) => DialError::Build { address },
         Some(TlsFault::Other) | None if is_turned_away(error) => DialError::TurnedAway { address },
-        Some(TlsFault::Other) | None => DialError::Lost {
-            address,
-            reason: describe(error),
-        },
+        Some(TlsFault::Other) | None => DialError::Lost { address, reason: describe(error) },
     }
 }

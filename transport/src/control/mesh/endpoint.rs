@@ -28,10 +28,7 @@ pub(super) fn open(
         Role::Agent { .. } if !access.allows(listen) => return Err(ControlError::NoKey { address: listen }),
         Role::Agent { .. } => {
             let mut config = ServerConfig::with_crypto(Arc::new(tls::server(identity, build)?));
-            config
-                .migration(false)
-                .max_incoming(MAX_INCOMING)
-                .transport_config(Arc::clone(&transport));
+            config.migration(false).max_incoming(MAX_INCOMING).transport_config(Arc::clone(&transport));
             Some(config)
         }
         Role::Client => None,
@@ -69,10 +66,7 @@ fn socket(listen: SocketAddr) -> Result<UdpSocket, ControlError> {
         }
         SocketAddr::V4(_) | SocketAddr::V6(_) => Err(error),
     });
-    bound.map_err(|source| ControlError::Listen {
-        address: listen,
-        source,
-    })
+    bound.map_err(|source| ControlError::Listen { address: listen, source })
 }
 
 fn bind(listen: SocketAddr) -> io::Result<UdpSocket> {

@@ -198,27 +198,18 @@ impl Link {
             Ok(Ok(response)) => return Ok(response),
             Ok(Err(error)) => error,
             Err(_) => {
-                return Err(CallError::Deadline {
-                    peer: self.peer.to_string(),
-                    request: name,
-                    deadline,
-                });
+                return Err(CallError::Deadline { peer: self.peer.to_string(), request: name, deadline });
             }
         };
         match (self.quic.close_reason(), failed.blame()) {
-            (Some(reason), _) => Err(CallError::Closed {
-                peer: self.peer.to_string(),
-                reason: self.describe(&reason),
-            }),
+            (Some(reason), _) => {
+                Err(CallError::Closed { peer: self.peer.to_string(), reason: self.describe(&reason) })
+            }
             (None, blame) => {
                 if blame == Blame::Sender {
                     self.close(CloseCode::Misbehaviour, &failed.to_string());
                 }
-                Err(CallError::Answer {
-                    peer: self.peer.to_string(),
-                    request: name,
-                    source: failed,
-                })
+                Err(CallError::Answer { peer: self.peer.to_string(), request: name, source: failed })
             }
         }
     }
@@ -236,14 +227,8 @@ impl Link {
     }
 
     async fn exchange(&self, frame: &[u8]) -> Result<Response, WireError> {
-        let (mut send, mut recv) = self
-            .quic
-            .open_bi()
-            .await
-            .map_err(|e| WireError::Stream(e.into()))?;
-        send.write_all(frame)
-            .await
-            .map_err(|e| WireError::Stream(e.into()))?;
+        let (mut send, mut recv) = self.quic.open_bi().await.map_err(|e| WireError::Stream(e.into()))?;
+        send.write_all(frame).await.map_err(|e| WireError::Stream(e.into()))?;
         // Fails only if the peer has stopped the stream, which the read shows better.
         let _ = send.finish();
         wire::read(&mut recv, &[FrameKind::Response, FrameKind::Batch]).await

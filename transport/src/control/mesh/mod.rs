@@ -91,11 +91,7 @@ impl Service for NoService {
     }
 
     fn call(&self, _peer: Peer, _request: Request) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
-        Box::pin(async {
-            Response::Invalid {
-                reason: "this is a client: ask an agent".to_owned(),
-            }
-        })
+        Box::pin(async { Response::Invalid { reason: "this is a client: ask an agent".to_owned() } })
     }
 
     fn connected(&self, _connection: Connection) {}
@@ -118,13 +114,7 @@ impl Mesh {
     /// # Errors
     /// [`ControlError`] if an address other than loopback is to be served without a key, or the socket cannot be opened.
     pub fn bind(config: MeshConfig, service: Arc<dyn Service>) -> Result<Self, ControlError> {
-        let MeshConfig {
-            listen,
-            key,
-            role,
-            build,
-            limits,
-        } = config;
+        let MeshConfig { listen, key, role, build, limits } = config;
         let holder = match &role {
             Role::Agent { node, .. } => Holder::Node(node.clone()),
             Role::Client => Holder::Client,
@@ -150,9 +140,7 @@ impl Mesh {
             Role::Agent { .. } => drop(tokio::spawn(accept::run(Arc::clone(&shared)))),
             Role::Client => {}
         }
-        Ok(Self {
-            owner: Arc::new(Owner { shared }),
-        })
+        Ok(Self { owner: Arc::new(Owner { shared }) })
     }
 
     /// Connects to the agent at `addr` and says hello. With `expect`, another agent's answer is an error.
@@ -223,16 +211,12 @@ struct Owner {
 
 impl std::fmt::Debug for Owner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Owner")
-            .field("identity", &self.shared.identity)
-            .finish_non_exhaustive()
+        f.debug_struct("Owner").field("identity", &self.shared.identity).finish_non_exhaustive()
     }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.shared
-            .endpoint
-            .close(CloseCode::Shutdown.into(), b"the agent stops");
+        self.shared.endpoint.close(CloseCode::Shutdown.into(), b"the agent stops");
     }
 }

@@ -73,17 +73,10 @@ impl Registry {
         links.retain(|other| other.is_open());
         for other in links.iter() {
             match &other.peer {
-                Peer::Agent {
-                    boot: theirs,
-                    address,
-                    ..
-                } if *theirs != boot => {
+                Peer::Agent { boot: theirs, address, .. } if *theirs != boot => {
                     return Step::Rival {
                         rival: Arc::clone(other),
-                        taken: Taken {
-                            address: *address,
-                            boot: *theirs,
-                        },
+                        taken: Taken { address: *address, boot: *theirs },
                     };
                 }
                 Peer::Agent { .. } | Peer::Client { .. } => {}

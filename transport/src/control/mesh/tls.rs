@@ -71,9 +71,7 @@ fn key(identity: &Identity) -> PrivateKeyDer<'static> {
 }
 
 fn failed(error: impl std::fmt::Display) -> ControlError {
-    ControlError::Tls {
-        reason: error.to_string(),
-    }
+    ControlError::Tls { reason: error.to_string() }
 }
 
 /// A clock that stands inside every certificate's validity: a node's wall clock may say 1902 or 2106, and must not

@@ -39,15 +39,7 @@ async fn an_evicted_connection_is_closed_only_when_nobody_uses_it() {
     let used = cache.get(&node("b"), b.addr).await.unwrap();
     let call = tokio::spawn(async move {
         let wait = Duration::from_millis(300);
-        used.call(
-            &Request::Watch {
-                run: None,
-                from: 0,
-                wait,
-            },
-            PATIENCE,
-        )
-        .await
+        used.call(&Request::Watch { run: None, from: 0, wait }, PATIENCE).await
     });
     tokio::time::sleep(Duration::from_millis(50)).await;
     cache.get(&node("c"), c.addr).await.unwrap();
@@ -110,10 +102,7 @@ async fn a_connection_that_the_peer_opened_is_used_too() {
     let key = MeshKey::generate().unwrap();
     let (a, b) = (agent("a", 1, &key), agent("b", 2, &key));
     let _theirs = b.mesh.dial(a.addr, None).await.unwrap();
-    let connection = cache(&a, 8)
-        .get(&node("b"), "127.0.0.1:9".parse().unwrap())
-        .await
-        .unwrap();
+    let connection = cache(&a, 8).get(&node("b"), "127.0.0.1:9".parse().unwrap()).await.unwrap();
     assert!(answers(&connection).await);
 }
 

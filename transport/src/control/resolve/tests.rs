@@ -22,9 +22,7 @@ impl Zone {
         let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let addr = udp.local_addr().unwrap();
         let tcp = TcpListener::bind(addr).await.unwrap();
-        let records = records
-            .iter()
-            .map(|(name, data)| ((*name).to_owned(), data.clone()));
+        let records = records.iter().map(|(name, data)| ((*name).to_owned(), data.clone()));
         let records = Arc::new(Mutex::new(records.collect()));
         tokio::spawn(serve_udp(udp, Arc::clone(&records)));
         tokio::spawn(serve_tcp(tcp, Arc::clone(&records)));
@@ -100,10 +98,7 @@ async fn literals_and_localhost_need_no_name_server() {
     assert_eq!(nowhere.lookup("10.1.2.3").await, Ok(vec![ip("10.1.2.3")]));
     assert_eq!(nowhere.lookup("fd00::7").await, Ok(vec![ip("fd00::7")]));
     assert_eq!(nowhere.lookup("[fd00::7]").await, Ok(vec![ip("fd00::7")]));
-    assert_eq!(
-        nowhere.lookup("localhost").await,
-        Ok(vec![ip("127.0.0.1"), ip("::1")])
-    );
+    assert_eq!(nowhere.lookup("localhost").await, Ok(vec![ip("127.0.0.1"), ip("::1")]));
 }
 
 #[tokio::test]
@@ -129,11 +124,7 @@ async fn services_give_hosts_and_ports() {
         vec![target("b.mesh.example."), target("a.mesh.example.")],
     )])
     .await;
-    let found = zone
-        .resolver(&[])
-        .lookup_service("_quic._udp.mesh.example")
-        .await
-        .unwrap();
+    let found = zone.resolver(&[]).lookup_service("_quic._udp.mesh.example").await.unwrap();
     let hosts: Vec<(&str, u16)> = found.iter().map(|t| (t.host.as_str(), t.port)).collect();
     assert_eq!(hosts, [("a.mesh.example", 7471), ("b.mesh.example", 7471)]);
 }
@@ -164,10 +155,7 @@ async fn a_name_that_is_not_there_and_a_server_that_is_silent_are_told_apart() {
     let addr = silent.local_addr().unwrap();
     let resolver = Resolver::with_server(addr, &[]).unwrap();
     let wait = Duration::from_millis(300);
-    let error = resolver
-        .lookup_until("gone.example", wait, wait)
-        .await
-        .unwrap_err();
+    let error = resolver.lookup_until("gone.example", wait, wait).await.unwrap_err();
     assert!(matches!(error, ResolveError::Silent { .. }), "{error}");
     assert!(error.to_string().contains(&addr.to_string()), "{error}");
 }
@@ -178,10 +166,7 @@ async fn a_name_that_appears_later_is_found_before_the_deadline() {
     let records = Arc::clone(&zone.records);
     tokio::spawn(async move {
         sleep(Duration::from_millis(200)).await;
-        records
-            .lock()
-            .unwrap()
-            .insert("mesh.example".to_owned(), vec![a(1)]);
+        records.lock().unwrap().insert("mesh.example".to_owned(), vec![a(1)]);
     });
     let resolver = zone.resolver(&[]);
     let found = resolver.lookup_until("mesh.example", Duration::from_secs(10), Duration::from_millis(20));
@@ -193,11 +178,7 @@ async fn waiting_for_a_name_ends_at_the_deadline_with_the_last_answer() {
     let zone = Zone::serve(&[]).await;
     let began = Instant::now();
     let wait = Duration::from_secs(1);
-    let error = zone
-        .resolver(&[])
-        .lookup_until("mesh.example", wait, wait / 10)
-        .await
-        .unwrap_err();
+    let error = zone.resolver(&[]).lookup_until("mesh.example", wait, wait / 10).await.unwrap_err();
     assert!(matches!(error, ResolveError::NotFound { .. }), "{error}");
     assert!(began.elapsed() < 10 * wait);
 }
@@ -208,9 +189,6 @@ async fn a_changed_address_is_seen_at_once() {
     let zone = Zone::serve(&[("mesh.example", vec![a(1)])]).await;
     let resolver = zone.resolver(&[]);
     assert_eq!(resolver.lookup("mesh.example").await, Ok(vec![ip("10.0.0.1")]));
-    zone.records
-        .lock()
-        .unwrap()
-        .insert("mesh.example".to_owned(), vec![a(2)]);
+    zone.records.lock().unwrap().insert("mesh.example".to_owned(), vec![a(2)]);
     assert_eq!(resolver.lookup("mesh.example").await, Ok(vec![ip("10.0.0.2")]));
 }

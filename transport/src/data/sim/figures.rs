@@ -63,9 +63,7 @@ impl Figures<'_> {
 
     /// As many answers as the initiator has samples.
     pub(super) fn responder(&self) -> Measurement {
-        Measurement::Responder {
-            answered: self.exchanges().len(),
-        }
+        Measurement::Responder { answered: self.exchanges().len() }
     }
 
     fn exchanges(&self) -> Histogram {
@@ -74,12 +72,8 @@ impl Figures<'_> {
         let mut histogram = Histogram::new();
         let mut left = self.timing.window;
         while !left.is_zero() && histogram.len() < MOST_SAMPLES {
-            let round_trip = self
-                .fabric
-                .latency_sample(&mut rng, self.rail, self.src, self.dst)
-                + self
-                    .fabric
-                    .latency_sample(&mut rng, self.rail, self.dst, self.src);
+            let round_trip = self.fabric.latency_sample(&mut rng, self.rail, self.src, self.dst)
+                + self.fabric.latency_sample(&mut rng, self.rail, self.dst, self.src);
             histogram.record(round_trip.as_nanos() as u64 / 2);
             left = left.saturating_sub(round_trip);
         }

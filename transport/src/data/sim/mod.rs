@@ -39,10 +39,7 @@ impl Sim {
 
 impl Backend for Sim {
     fn capability(&self) -> Capability {
-        Capability {
-            name: "sim".to_owned(),
-            absent: None,
-        }
+        Capability { name: "sim".to_owned(), absent: None }
     }
 
     fn prepare(&self, task: &CellTask) -> Result<Box<dyn Endpoint>, Failure> {
@@ -112,11 +109,9 @@ impl Endpoint for SimEndpoint {
     }
 
     fn run(&mut self, timing: &Timing, stop: &Stop) -> Result<Measurement, Failure> {
-        let (Step::Armed, Some(port), Some(peer)) = (
-            std::mem::replace(&mut self.step, Step::Spent),
-            self.port,
-            self.peer,
-        ) else {
+        let (Step::Armed, Some(port), Some(peer)) =
+            (std::mem::replace(&mut self.step, Step::Spent), self.port, self.peer)
+        else {
             return Err(out_of_order(Phase::Armed));
         };
         refuse_late_start(timing, clock::now())?;
@@ -131,14 +126,8 @@ impl Endpoint for SimEndpoint {
             PeerEnd::Present => {}
             PeerEnd::Gone => return Err(unless_stopped(self.gone(peer), stop)),
         }
-        let figures = Figures {
-            fabric: self.network.fabric(),
-            task: &self.task,
-            rail: self.rail,
-            src,
-            dst,
-            timing,
-        };
+        let figures =
+            Figures { fabric: self.network.fabric(), task: &self.task, rail: self.rail, src, dst, timing };
         let measurement = match (self.task.case.kind, self.task.end) {
             (TestKind::TcpBw, _) => figures.bandwidth(concurrency),
             (TestKind::TcpLat, End::Source) => figures.latency(),
@@ -207,10 +196,7 @@ impl SimEndpoint {
         Failure {
             kind: FailureKind::Crash,
             phase: Phase::Measure,
-            detail: format!(
-                "sim:{} lost sim:{peer}: the peer's end was closed",
-                self.task.bind
-            ),
+            detail: format!("sim:{} lost sim:{peer}: the peer's end was closed", self.task.bind),
             remedy: None,
         }
     }

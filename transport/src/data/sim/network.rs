@@ -85,10 +85,7 @@ impl SimNetwork {
     ) -> Arc<Self> {
         Arc::new(Self {
             fabric,
-            addresses: addresses
-                .into_iter()
-                .map(|(address, node, rail)| (address, (node, rail)))
-                .collect(),
+            addresses: addresses.into_iter().map(|(address, node, rail)| (address, (node, rail))).collect(),
             state: Mutex::default(),
             changed: Condvar::new(),
         })
@@ -127,10 +124,7 @@ impl SimNetwork {
     /// Connects a source to a port.
     pub(super) fn link(&self, port: u64, src: NodeIndex, rail: RailId) -> Link {
         let mut state = self.lock();
-        let Some(flow) = state
-            .flows
-            .get_mut(&port)
-            .filter(|flow| flow.rail == rail && flow.src.is_none())
+        let Some(flow) = state.flows.get_mut(&port).filter(|flow| flow.rail == rail && flow.src.is_none())
         else {
             return Link::Refused;
         };

@@ -57,12 +57,8 @@ fn round(network: &Arc<SimNetwork>, kind: TestKind, pairs: &[(u8, u8)]) -> Vec<R
     let stop = Stop::default();
     let mut ends = Vec::new();
     for (src, dst) in pairs {
-        let mut destination = backend
-            .prepare(&task(kind, *dst, End::Destination))
-            .expect("in the model");
-        let mut source = backend
-            .prepare(&task(kind, *src, End::Source))
-            .expect("in the model");
+        let mut destination = backend.prepare(&task(kind, *dst, End::Destination)).expect("in the model");
+        let mut source = backend.prepare(&task(kind, *src, End::Source)).expect("in the model");
         let armed = source.connect(destination.info().as_ref(), &stop);
         let armed = armed.and_then(|()| destination.connect(None, &stop));
         ends.extend([(source, armed.clone()), (destination, armed)]);
@@ -81,10 +77,7 @@ fn round(network: &Arc<SimNetwork>, kind: TestKind, pairs: &[(u8, u8)]) -> Vec<R
                 scope.spawn(move || armed.and_then(|()| end.run(&timing, &stop)))
             })
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().expect("no panic"))
-            .collect()
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
     })
 }
 
@@ -112,10 +105,8 @@ fn cells_of_one_round_share_the_port_that_they_have_in_common() {
 fn the_same_seed_gives_the_same_figures_and_another_seed_others() {
     let figures = |seed| {
         let network = network(seed, vec![]);
-        let rates: Vec<f64> = round(&network, TestKind::TcpBw, &[(0, 1), (2, 3)])
-            .iter()
-            .map(gigabits)
-            .collect();
+        let rates: Vec<f64> =
+            round(&network, TestKind::TcpBw, &[(0, 1), (2, 3)]).iter().map(gigabits).collect();
         let times = match &round(&network, TestKind::TcpLat, &[(0, 1)])[0] {
             Ok(Measurement::Latency(sample)) => sample.histogram.percentiles(),
             other => panic!("{other:?}"),
@@ -135,22 +126,13 @@ fn a_dead_port_is_a_timeout_at_both_ends_without_waiting_for_it() {
     let backend = Sim::new(network);
     let stop = Stop::default();
     let begun = clock::now();
-    let mut destination = backend
-        .prepare(&task(TestKind::TcpBw, 1, End::Destination))
-        .expect("in the model");
-    let mut source = backend
-        .prepare(&task(TestKind::TcpBw, 0, End::Source))
-        .expect("in the model");
+    let mut destination = backend.prepare(&task(TestKind::TcpBw, 1, End::Destination)).expect("in the model");
+    let mut source = backend.prepare(&task(TestKind::TcpBw, 0, End::Source)).expect("in the model");
     for failure in [
-        source
-            .connect(destination.info().as_ref(), &stop)
-            .expect_err("cut"),
+        source.connect(destination.info().as_ref(), &stop).expect_err("cut"),
         destination.connect(None, &stop).expect_err("cut"),
     ] {
-        assert_eq!(
-            (failure.kind, failure.phase),
-            (FailureKind::Timeout, Phase::Connect)
-        );
+        assert_eq!((failure.kind, failure.phase), (FailureKind::Timeout, Phase::Connect));
     }
     assert!(clock::now().since(begun) < Duration::from_secs(10));
 }

@@ -31,9 +31,7 @@ pub(super) fn send(
         let sender = Sender {
             stream,
             payload: Payload::new(&armed.token, stream.index(), block(case), case.verify),
-            pacer: case
-                .rate_limit
-                .map(|rate| Pacer::new(share(rate, armed), timing.at, case.wait)),
+            pacer: case.rate_limit.map(|rate| Pacer::new(share(rate, armed), timing.at, case.wait)),
             timing,
             stop,
         };
@@ -51,13 +49,7 @@ pub(super) fn receive(
 ) -> Result<Measurement, Failure> {
     let ends = on_every_stream(armed, |stream| {
         let payload = Payload::new(&armed.token, stream.index(), block(case), case.verify);
-        sink(
-            stream,
-            Checker::new(payload, case.verify),
-            block(case),
-            timing,
-            stop,
-        )
+        sink(stream, Checker::new(payload, case.verify), block(case), timing, stop)
     })?;
     let (counters, checks): (Vec<Counter>, Vec<DataCheck>) = ends.into_iter().unzip();
     let check = match case.verify {
@@ -77,16 +69,11 @@ fn on_every_stream<'a, T: Send>(
     };
     let work = &work;
     thread::scope(|scope| {
-        let others: Vec<_> = rest
-            .iter()
-            .map(|stream| scope.spawn(move || work(stream)))
-            .collect();
+        let others: Vec<_> = rest.iter().map(|stream| scope.spawn(move || work(stream))).collect();
         let own = work(first);
         std::iter::once(own)
             .chain(others.into_iter().map(|thread| {
-                thread
-                    .join()
-                    .expect("a stream's thread returns its failures and does not panic")
+                thread.join().expect("a stream's thread returns its failures and does not panic")
             }))
             .collect()
     })

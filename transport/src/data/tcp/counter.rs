@@ -43,9 +43,8 @@ impl Counter {
     pub(super) fn new(timing: &Timing) -> Self {
         let interval = BandwidthSample::mark_interval(timing.window);
         let marks = timing.window.as_nanos() / interval.as_nanos().max(1);
-        let marks = usize::try_from(marks).map_or(BandwidthSample::MAX_MARKS, |marks| {
-            marks.min(BandwidthSample::MAX_MARKS)
-        });
+        let marks = usize::try_from(marks)
+            .map_or(BandwidthSample::MAX_MARKS, |marks| marks.min(BandwidthSample::MAX_MARKS));
         Self {
             window: Window::new(timing.window_start(), timing.window),
             interval,
@@ -91,9 +90,7 @@ impl Counter {
         }
         if now >= self.window.end {
             self.stage = Stage::After;
-            self.cpu = thread_cpu()
-                .zip(self.cpu_started)
-                .map(|(end, start)| end.saturating_sub(start));
+            self.cpu = thread_cpu().zip(self.cpu_started).map(|(end, start)| end.saturating_sub(start));
             self.next = Mono::from_nanos(u64::MAX);
         } else {
             self.next = self.mark_at(self.totals.len()).min(self.window.end);
@@ -121,10 +118,7 @@ pub(super) fn sample(counters: &[Counter], timing: &Timing, block: u64, check: D
             .map(|index| Mark {
                 at_ns: interval_ns * (index as u64 + 1),
                 bytes: counters.iter().map(|counter| counter.total_at(index)).sum(),
-                completions: counters
-                    .iter()
-                    .map(|counter| counter.total_at(index) / block)
-                    .sum(),
+                completions: counters.iter().map(|counter| counter.total_at(index) / block).sum(),
             })
             .collect(),
         check,
@@ -140,10 +134,7 @@ pub(super) fn sample(counters: &[Counter], timing: &Timing, block: u64, check: D
 /// Processor time of this thread so far.
 fn thread_cpu() -> Option<Duration> {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    Some(Duration::new(
-        u64::try_from(time.tv_sec).ok()?,
-        u32::try_from(time.tv_nsec).ok()?,
-    ))
+    Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
 }
 
 #[cfg(test)]
@@ -202,10 +193,7 @@ mod tests {
 
     #[test]
     fn a_long_window_keeps_no_more_marks_than_a_sample_may_hold() {
-        let timing = Timing {
-            window: Duration::from_nanos(3_600_000_000_001),
-            ..timing()
-        };
+        let timing = Timing { window: Duration::from_nanos(3_600_000_000_001), ..timing() };
         let mut counter = Counter::new(&timing);
         counter.add(ms(4_000_000), 1);
         let sample = sample(&[counter], &timing, 1, DataCheck::Unchecked);

@@ -26,12 +26,7 @@ pub(super) fn dial(
     deadline: Mono,
     stop: &Stop,
 ) -> Result<Vec<Stream>, Failure> {
-    let attempt = Attempt {
-        task,
-        peer,
-        deadline,
-        stop,
-    };
+    let attempt = Attempt { task, peer, deadline, stop };
     let mut connected = Vec::new();
     for index in 0..streams(&task.case) {
         connected.push(attempt.stream(token, index)?);

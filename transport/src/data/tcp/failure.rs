@@ -88,12 +88,7 @@ pub(super) fn phase(timing: &Timing, now: Mono) -> Phase {
 
 /// `stream 0 from 10.0.0.1:4711 to 10.0.0.2:5001`.
 fn name(stream: &Stream) -> String {
-    format!(
-        "stream {} from {} to {}",
-        stream.index(),
-        stream.local(),
-        stream.peer()
-    )
+    format!("stream {} from {} to {}", stream.index(), stream.local(), stream.peer())
 }
 
 /// An errno in the words of this backend.
@@ -152,19 +147,11 @@ impl Meaning {
             ),
             _ => return Self::plain(error.to_string()),
         };
-        Self {
-            kind,
-            text: format!("{text} ({})", code(errno)),
-            remedy: Some(remedy.to_owned()),
-        }
+        Self { kind, text: format!("{text} ({})", code(errno)), remedy: Some(remedy.to_owned()) }
     }
 
     fn plain(text: String) -> Self {
-        Self {
-            kind: FailureKind::Crash,
-            text,
-            remedy: None,
-        }
+        Self { kind: FailureKind::Crash, text, remedy: None }
     }
 }
 

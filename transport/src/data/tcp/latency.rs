@@ -171,11 +171,7 @@ impl<'a> Line<'a> {
     #[inline]
     fn idle(&self, idling: &mut Idling) -> Result<(), Failure> {
         idling.calls = idling.calls.wrapping_add(1);
-        if idling.calls.is_multiple_of(self.look_every) {
-            self.look(idling)
-        } else {
-            Ok(())
-        }
+        if idling.calls.is_multiple_of(self.look_every) { self.look(idling) } else { Ok(()) }
     }
 
     #[cold]
@@ -186,12 +182,7 @@ impl<'a> Line<'a> {
             return Err(cancelled(failure::phase(self.timing, now)));
         }
         if now >= self.timing.deadline() {
-            return Err(failure::silent(
-                self.stream,
-                "the peer's message",
-                self.timing,
-                since,
-            ));
+            return Err(failure::silent(self.stream, "the peer's message", self.timing, since));
         }
         Ok(())
     }

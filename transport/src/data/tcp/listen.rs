@@ -56,10 +56,7 @@ impl Listener {
             socket.set_nonblocking(true)?;
             socket.bind(&wanted.into())?;
             socket.listen(i32::from(streams) + STRANGERS_IN_QUEUE)?;
-            let addr = socket
-                .local_addr()?
-                .as_socket()
-                .ok_or_else(|| io::Error::from(Errno::AFNOSUPPORT))?;
+            let addr = socket.local_addr()?.as_socket().ok_or_else(|| io::Error::from(Errno::AFNOSUPPORT))?;
             let mut token = Token::default();
             getrandom(&mut token, GetRandomFlags::empty())?;
             Ok(Self { socket, addr, token })
@@ -148,11 +145,7 @@ impl Listener {
         Failure {
             kind: FailureKind::Timeout,
             phase: Phase::Connect,
-            detail: format!(
-                "{arrived} of {} streams reached {} in time{dropped}",
-                slots.len(),
-                self.addr
-            ),
+            detail: format!("{arrived} of {} streams reached {} in time{dropped}", slots.len(), self.addr),
             remedy: Some("look at the source's end of this cell; a firewall may drop the port".to_owned()),
         }
     }

@@ -36,10 +36,7 @@ pub struct Tcp;
 
 impl Backend for Tcp {
     fn capability(&self) -> Capability {
-        Capability {
-            name: "tcp".to_owned(),
-            absent: None,
-        }
+        Capability { name: "tcp".to_owned(), absent: None }
     }
 
     fn prepare(&self, task: &CellTask) -> Result<Box<dyn Endpoint>, Failure> {
@@ -50,10 +47,7 @@ impl Backend for Tcp {
         Ok(Box::new(TcpEndpoint {
             task: task.clone(),
             state,
-            evidence: Evidence {
-                device: Some(task.device.clone()),
-                ..Evidence::default()
-            },
+            evidence: Evidence { device: Some(task.device.clone()), ..Evidence::default() },
         }))
     }
 }
@@ -92,19 +86,16 @@ type Token = [u8; 16];
 impl Endpoint for TcpEndpoint {
     fn info(&self) -> Option<EndpointInfo> {
         match &self.state {
-            State::Listening(listener) => Some(EndpointInfo::Tcp {
-                addr: listener.addr(),
-                token: *listener.token(),
-            }),
+            State::Listening(listener) => {
+                Some(EndpointInfo::Tcp { addr: listener.addr(), token: *listener.token() })
+            }
             State::Prepared | State::Armed(_) | State::Spent => None,
         }
     }
 
     fn connect(&mut self, peer: Option<&EndpointInfo>, stop: &Stop) -> Result<(), Failure> {
         let state = std::mem::replace(&mut self.state, State::Spent);
-        let armed = self
-            .arm(state, peer, stop)
-            .map_err(|failure| unless_stopped(failure, stop))?;
+        let armed = self.arm(state, peer, stop).map_err(|failure| unless_stopped(failure, stop))?;
         self.evidence = evidence(&self.task, &armed.streams);
         self.state = State::Armed(armed);
         Ok(())
@@ -134,10 +125,9 @@ impl TcpEndpoint {
     fn arm(&self, from: State, peer: Option<&EndpointInfo>, stop: &Stop) -> Result<Armed, Failure> {
         let deadline = clock::now().after(self.task.connect_timeout);
         let armed = match (from, peer) {
-            (State::Prepared, Some(EndpointInfo::Tcp { addr, token })) => Armed {
-                streams: dial::dial(&self.task, *addr, token, deadline, stop)?,
-                token: *token,
-            },
+            (State::Prepared, Some(EndpointInfo::Tcp { addr, token })) => {
+                Armed { streams: dial::dial(&self.task, *addr, token, deadline, stop)?, token: *token }
+            }
             (State::Listening(listener), None) => Armed {
                 streams: listener.accept(streams(&self.task.case), deadline, stop)?,
                 token: *listener.token(),
@@ -167,15 +157,9 @@ fn evidence(task: &CellTask, streams: &[Stream]) -> Evidence {
     let mut facts = vec![("streams".to_owned(), streams.len().to_string())];
     let first = streams.first();
     facts.extend(
-        first
-            .and_then(Stream::congestion_control)
-            .map(|name| ("congestion_control".to_owned(), name)),
+        first.and_then(Stream::congestion_control).map(|name| ("congestion_control".to_owned(), name)),
     );
-    facts.extend(
-        first
-            .and_then(Stream::mss)
-            .map(|bytes| ("mss_bytes".to_owned(), bytes.to_string())),
-    );
+    facts.extend(first.and_then(Stream::mss).map(|bytes| ("mss_bytes".to_owned(), bytes.to_string())));
     if let (Some(rate), End::Source) = (task.case.rate_limit, task.end) {
         facts.push(("pacing".to_owned(), rate.to_string()));
     }

@@ -139,11 +139,7 @@ fn difference(expected: &[u8], got: &[u8], position: u64) -> Option<DataCheck> {
         return None;
     }
     let at = expected.iter().zip(got).position(|(e, g)| e != g)?;
-    Some(DataCheck::Different {
-        offset: position + at as u64,
-        expected: expected[at],
-        got: got[at],
-    })
+    Some(DataCheck::Different { offset: position + at as u64, expected: expected[at], got: got[at] })
 }
 
 /// Bytes after which the pattern repeats: 2^19 + 21, a prime. It shares no factor with a block size, so a stream that
@@ -173,9 +169,7 @@ mod tests {
 
     fn stream(blocks: u64) -> Vec<Vec<u8>> {
         let sender = payload(0);
-        (0..blocks)
-            .map(|i| sender.block(i * BLOCK as u64).to_vec())
-            .collect()
+        (0..blocks).map(|i| sender.block(i * BLOCK as u64).to_vec()).collect()
     }
 
     #[test]
@@ -192,11 +186,7 @@ mod tests {
         blocks[11][123] ^= 0x10;
         assert_eq!(
             check(&blocks),
-            DataCheck::Different {
-                offset: 11 * BLOCK as u64 + 123,
-                expected,
-                got: expected ^ 0x10
-            }
+            DataCheck::Different { offset: 11 * BLOCK as u64 + 123, expected, got: expected ^ 0x10 }
         );
     }
 
@@ -221,21 +211,12 @@ mod tests {
         for i in 0..SAMPLE_EVERY * 3 {
             checker.take(sender.block(i * BLOCK as u64), Stage::Inside);
         }
-        assert_eq!(
-            checker.result(),
-            DataCheck::Equal {
-                bytes: 3 * BLOCK as u64
-            }
-        );
+        assert_eq!(checker.result(), DataCheck::Equal { bytes: 3 * BLOCK as u64 });
     }
 
     #[test]
     fn one_difference_outweighs_every_equal_stream() {
-        let different = DataCheck::Different {
-            offset: 1,
-            expected: 2,
-            got: 3,
-        };
+        let different = DataCheck::Different { offset: 1, expected: 2, got: 3 };
         let equal = DataCheck::Equal { bytes: 10 };
         assert_eq!(combined([equal, different, equal]), different);
         assert_eq!(combined([equal, equal]), DataCheck::Equal { bytes: 20 });

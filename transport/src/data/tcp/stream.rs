@@ -42,15 +42,9 @@ impl Stream {
     /// Takes a connected socket as stream number `index` of its cell.
     pub(super) fn new(socket: Socket, index: u16) -> io::Result<Self> {
         let address = |of: socket2::SockAddr| {
-            of.as_socket()
-                .ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))
+            of.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))
         };
-        Ok(Self {
-            local: address(socket.local_addr()?)?,
-            peer: address(socket.peer_addr()?)?,
-            socket,
-            index,
-        })
+        Ok(Self { local: address(socket.local_addr()?)?, peer: address(socket.peer_addr()?)?, socket, index })
     }
 
     /// Gives the socket the wait mode of the measurement. Buffer sizes stay the kernel's.

@@ -28,17 +28,12 @@ async fn two_agents_with_one_key_meet_and_know_each_other() {
 #[tokio::test]
 async fn another_key_is_refused_in_both_directions_and_both_sides_say_so() {
     let lines = Lines::capture();
-    let (a, b) = (
-        agent("a", 1, &MeshKey::generate().unwrap()),
-        agent("b", 2, &MeshKey::generate().unwrap()),
-    );
+    let (a, b) = (agent("a", 1, &MeshKey::generate().unwrap()), agent("b", 2, &MeshKey::generate().unwrap()));
     for (from, to) in [(&a, &b), (&b, &a)] {
         let error = from.mesh.dial(to.addr, None).await.unwrap_err();
         assert!(matches!(error, DialError::Key { .. }), "{error}");
         assert_eq!(error.prospect(), Prospect::None);
-        lines
-            .expect(&[&from.addr.to_string(), "another mesh key", "same key file"])
-            .await;
+        lines.expect(&[&from.addr.to_string(), "another mesh key", "same key file"]).await;
     }
     assert!(a.service.connections().is_empty() && b.service.connections().is_empty());
 }
@@ -70,10 +65,7 @@ async fn another_build_is_refused_in_the_handshake() {
     let lines = Lines::capture();
     let key = MeshKey::generate().unwrap();
     let a = agent("a", 1, &key);
-    let newer = start(MeshConfig {
-        build: BuildHash([8; 16]),
-        ..config(role("b", 2), Some(&key))
-    });
+    let newer = start(MeshConfig { build: BuildHash([8; 16]), ..config(role("b", 2), Some(&key)) });
     let error = newer.mesh.dial(a.addr, None).await.unwrap_err();
     assert!(matches!(error, DialError::Build { .. }), "{error}");
     assert!(error.to_string().contains("copy the same file to every node"));
@@ -90,10 +82,7 @@ async fn a_hello_of_another_build_or_mesh_or_name_is_refused_with_both_sides_nam
     let mesh = hello(&MeshKey::loopback(), role("b", 2));
     let name = hello(&key, role("c", 2));
     for (said, check) in [
-        (
-            build,
-            (|r| matches!(r, Refusal::Build { .. })) as fn(&Refusal) -> bool,
-        ),
+        (build, (|r| matches!(r, Refusal::Build { .. })) as fn(&Refusal) -> bool),
         (mesh, |r| matches!(r, Refusal::Mesh { .. })),
         (
             name,
@@ -116,39 +105,18 @@ async fn a_refusal_of_the_service_reaches_the_dialer() {
     let key = MeshKey::generate().unwrap();
     let (a, stranger) = (agent("a", 1, &key), agent("stranger", 2, &key));
     let error = stranger.mesh.dial(a.addr, None).await.unwrap_err();
-    assert!(
-        matches!(
-            &error,
-            DialError::Refused {
-                refusal: Refusal::Unknown { .. },
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(&error, DialError::Refused { refusal: Refusal::Unknown { .. }, .. }), "{error}");
     assert_eq!(error.prospect(), Prospect::Uncertain);
-    lines
-        .expect(&[
-            &stranger.addr.to_string(),
-            "stranger is not in the roster",
-            "--peers",
-        ])
-        .await;
+    lines.expect(&[&stranger.addr.to_string(), "stranger is not in the roster", "--peers"]).await;
 }
 
 #[tokio::test]
 async fn a_dialer_notices_that_it_has_called_itself_or_another_node() {
     let key = MeshKey::generate().unwrap();
     let (a, b) = (agent("a", 1, &key), agent("b", 2, &key));
-    assert!(matches!(
-        a.mesh.dial(a.addr, None).await,
-        Err(DialError::Itself { .. })
-    ));
+    assert!(matches!(a.mesh.dial(a.addr, None).await, Err(DialError::Itself { .. })));
     let error = a.mesh.dial(b.addr, Some(&node("c"))).await.unwrap_err();
-    assert!(
-        matches!(&error, DialError::OtherNode { found, .. } if found.as_str() == "b"),
-        "{error}"
-    );
+    assert!(matches!(&error, DialError::OtherNode { found, .. } if found.as_str() == "b"), "{error}");
     b.service.losses(1).await;
 }
 
@@ -170,22 +138,14 @@ async fn an_address_where_nobody_listens_is_named_with_its_port() {
 async fn without_a_key_only_this_host_is_served_and_dialed() {
     for listen in ["[::]:0", "0.0.0.0:0", "192.0.2.1:0"] {
         let listen: SocketAddr = listen.parse().unwrap();
-        let error = Mesh::bind(
-            MeshConfig {
-                listen,
-                ..config(role("a", 1), None)
-            },
-            std::sync::Arc::new(NoService),
-        );
+        let error =
+            Mesh::bind(MeshConfig { listen, ..config(role("a", 1), None) }, std::sync::Arc::new(NoService));
         let error = error.unwrap_err();
         assert!(matches!(error, ControlError::NoKey { .. }), "{error}");
         assert!(error.to_string().contains("railmesh keygen mesh.key"));
         assert!(error.to_string().contains("--key"));
     }
-    let (a, b) = (
-        start(config(role("a", 1), None)),
-        start(config(role("b", 2), None)),
-    );
+    let (a, b) = (start(config(role("a", 1), None)), start(config(role("b", 2), None)));
     assert!(a.mesh.dial(b.addr, None).await.is_ok());
     let far = a.mesh.dial("192.0.2.1:7471".parse().unwrap(), None).await;
     assert!(matches!(far, Err(DialError::NoKey { .. })));
@@ -194,14 +154,8 @@ async fn without_a_key_only_this_host_is_served_and_dialed() {
 #[tokio::test]
 async fn one_socket_on_the_unspecified_address_serves_both_families() {
     let key = MeshKey::generate().unwrap();
-    let a = start(MeshConfig {
-        listen: "[::]:0".parse().unwrap(),
-        ..config(role("a", 1), Some(&key))
-    });
-    let b = start(MeshConfig {
-        listen: "[::]:0".parse().unwrap(),
-        ..config(Role::Client, Some(&key))
-    });
+    let a = start(MeshConfig { listen: "[::]:0".parse().unwrap(), ..config(role("a", 1), Some(&key)) });
+    let b = start(MeshConfig { listen: "[::]:0".parse().unwrap(), ..config(Role::Client, Some(&key)) });
     let port = a.addr.port();
     for host in ["127.0.0.1", "::1"] {
         let addr = SocketAddr::new(host.parse().unwrap(), port);
@@ -209,16 +163,8 @@ async fn one_socket_on_the_unspecified_address_serves_both_families() {
         assert_eq!(connection.peer().address(), addr);
     }
     eventually(|| a.service.connections().len() == 2).await;
-    let peers: Vec<_> = a
-        .service
-        .connections()
-        .iter()
-        .map(|c| c.peer().address())
-        .collect();
-    assert!(
-        peers.iter().any(SocketAddr::is_ipv4),
-        "an IPv4 peer is shown as one: {peers:?}"
-    );
+    let peers: Vec<_> = a.service.connections().iter().map(|c| c.peer().address()).collect();
+    assert!(peers.iter().any(SocketAddr::is_ipv4), "an IPv4 peer is shown as one: {peers:?}");
 }
 
 // All on one thread: a handshake that blocked another would dead-lock here.

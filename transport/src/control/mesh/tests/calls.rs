@@ -23,21 +23,15 @@ async fn pair() -> Pair {
 }
 
 fn watch(wait: Duration) -> Request {
-    Request::Watch {
-        run: None,
-        from: 0,
-        wait,
-    }
+    Request::Watch { run: None, from: 0, wait }
 }
 
 #[tokio::test]
 async fn both_ends_ask_over_one_connection() {
     let pair = pair().await;
     let back = pair.b.service.connections().remove(0);
-    let (there, back) = tokio::join!(
-        pair.connection.call(&Request::Status, PATIENCE),
-        back.call(&Request::Status, PATIENCE)
-    );
+    let (there, back) =
+        tokio::join!(pair.connection.call(&Request::Status, PATIENCE), back.call(&Request::Status, PATIENCE));
     let reason = |response: Result<Response, CallError>| match response.unwrap() {
         Response::Invalid { reason } => reason,
         other => panic!("{other:?}"),
@@ -50,16 +44,9 @@ async fn both_ends_ask_over_one_connection() {
 async fn a_call_ends_at_its_deadline_and_the_connection_goes_on() {
     let pair = pair().await;
     let began = Instant::now();
-    let error = pair
-        .connection
-        .call(&watch(PATIENCE), SECOND / 10)
-        .await
-        .unwrap_err();
+    let error = pair.connection.call(&watch(PATIENCE), SECOND / 10).await.unwrap_err();
     assert!(began.elapsed() < PATIENCE / 2);
-    assert!(
-        matches!(error, CallError::Deadline { request: "watch", .. }),
-        "{error}"
-    );
+    assert!(matches!(error, CallError::Deadline { request: "watch", .. }), "{error}");
     assert!(error.to_string().contains("b at"), "{error}");
     assert!(answers(&pair.connection).await);
 }
@@ -82,11 +69,7 @@ async fn more_calls_than_streams_are_all_answered() {
 #[tokio::test]
 async fn an_answer_too_long_to_send_becomes_the_reason_why_there_is_none() {
     let pair = pair().await;
-    let answer = pair
-        .connection
-        .call(&Request::Probe { epoch: EPOCH }, PATIENCE)
-        .await
-        .unwrap();
+    let answer = pair.connection.call(&Request::Probe { epoch: EPOCH }, PATIENCE).await.unwrap();
     assert!(
         matches!(&answer, Response::Invalid { reason } if reason.contains("at most 1048576")),
         "{answer:?}"

@@ -16,10 +16,7 @@ async fn a_second_agent_with_a_living_ones_name_is_refused_and_told_where_that_i
     let held = first.mesh.dial(elector.addr, None).await.unwrap();
     let error = second.mesh.dial(elector.addr, None).await.unwrap_err();
     match &error {
-        DialError::Refused {
-            refusal: Refusal::Duplicate { name, address, boot },
-            ..
-        } => {
+        DialError::Refused { refusal: Refusal::Duplicate { name, address, boot }, .. } => {
             assert_eq!(name, &node("x"));
             assert_eq!(address, &first.addr.to_string());
             assert_eq!(*boot, BootId([2; 16]));
@@ -27,9 +24,7 @@ async fn a_second_agent_with_a_living_ones_name_is_refused_and_told_where_that_i
         other => panic!("{other}"),
     }
     assert_eq!(error.prospect(), Prospect::None);
-    lines
-        .expect(&[&second.addr.to_string(), "x is taken by a living agent", "--name"])
-        .await;
+    lines.expect(&[&second.addr.to_string(), "x is taken by a living agent", "--name"]).await;
     assert!(answers(&held).await, "the first one's connection goes on");
     assert_eq!(elector.service.connections().len(), 1);
 }
@@ -55,10 +50,7 @@ async fn a_new_process_takes_the_name_of_a_dead_one() {
     relay.cut();
     let began = std::time::Instant::now();
     let connection = second.mesh.dial(elector.addr, None).await.unwrap();
-    assert!(
-        began.elapsed() >= limits().ping,
-        "the first one was given its time"
-    );
+    assert!(began.elapsed() >= limits().ping, "the first one was given its time");
     assert!(answers(&connection).await);
     let reasons = elector.service.losses(1).await;
     assert!(reasons[0].contains("new process"), "{reasons:?}");
@@ -72,25 +64,11 @@ async fn two_newcomers_cannot_both_take_the_name_of_a_dead_agent() {
     let relay = Relay::to(elector.addr).await;
     let _held = first.mesh.dial(relay.addr, None).await.unwrap();
     relay.cut();
-    let (second, third) = tokio::join!(
-        second.mesh.dial(elector.addr, None),
-        third.mesh.dial(elector.addr, None)
-    );
-    assert_eq!(
-        [second.is_ok(), third.is_ok()].iter().filter(|ok| **ok).count(),
-        1
-    );
+    let (second, third) =
+        tokio::join!(second.mesh.dial(elector.addr, None), third.mesh.dial(elector.addr, None));
+    assert_eq!([second.is_ok(), third.is_ok()].iter().filter(|ok| **ok).count(), 1);
     let error = second.and(third).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            DialError::Refused {
-                refusal: Refusal::Duplicate { .. },
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, DialError::Refused { refusal: Refusal::Duplicate { .. }, .. }), "{error}");
 }
 
 #[tokio::test]
@@ -120,15 +98,6 @@ async fn dialing_a_name_that_a_living_agent_of_another_process_has_is_refused_he
     let (a, first, second) = (agent("a", 1, &key), agent("x", 2, &key), agent("x", 3, &key));
     let held = first.mesh.dial(a.addr, None).await.unwrap();
     let error = a.mesh.dial(second.addr, None).await.unwrap_err();
-    assert!(
-        matches!(
-            error,
-            DialError::Refused {
-                refusal: Refusal::Duplicate { .. },
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, DialError::Refused { refusal: Refusal::Duplicate { .. }, .. }), "{error}");
     assert!(answers(&held).await);
 }

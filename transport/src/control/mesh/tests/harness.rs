@@ -28,21 +28,11 @@ pub(crate) fn node(name: &str) -> NodeId {
 }
 
 pub(crate) fn role(name: &str, boot: u8) -> Role {
-    Role::Agent {
-        node: node(name),
-        boot: BootId([boot; 16]),
-        roster: ROSTER,
-        generation: Generation(0),
-    }
+    Role::Agent { node: node(name), boot: BootId([boot; 16]), roster: ROSTER, generation: Generation(0) }
 }
 
 pub(crate) fn limits() -> Limits {
-    Limits {
-        handshake: 3 * SECOND,
-        hello: SECOND / 2,
-        ping: SECOND / 2,
-        ..Limits::default()
-    }
+    Limits { handshake: 3 * SECOND, hello: SECOND / 2, ping: SECOND / 2, ..Limits::default() }
 }
 
 pub(crate) fn config(role: Role, key: Option<&MeshKey>) -> MeshConfig {
@@ -76,10 +66,7 @@ pub(crate) fn start(config: MeshConfig) -> Agent {
 
 /// Whether a connection still carries a question and its answer.
 pub(crate) async fn answers(connection: &Connection) -> bool {
-    matches!(
-        connection.call(&Request::Ping, PATIENCE).await,
-        Ok(Response::Pong)
-    )
+    matches!(connection.call(&Request::Ping, PATIENCE).await, Ok(Response::Pong))
 }
 
 /// Answers `Status` with who asked, `Watch` after its wait, `Probe` with more than a message holds.
@@ -104,10 +91,9 @@ impl Recorder {
 impl Service for Recorder {
     fn admit(&self, role: &Role) -> Result<Option<Epoch>, Refusal> {
         match role {
-            Role::Agent { node, .. } if node.as_str() == "stranger" => Err(Refusal::Unknown {
-                node: self::node("here"),
-                name: node.clone(),
-            }),
+            Role::Agent { node, .. } if node.as_str() == "stranger" => {
+                Err(Refusal::Unknown { node: self::node("here"), name: node.clone() })
+            }
             Role::Agent { .. } | Role::Client => Ok(Some(EPOCH)),
         }
     }
@@ -115,16 +101,14 @@ impl Service for Recorder {
     fn call(&self, peer: Peer, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send + '_>> {
         Box::pin(async move {
             match request {
-                Request::Status => Response::Invalid {
-                    reason: peer.to_string(),
-                },
+                Request::Status => Response::Invalid { reason: peer.to_string() },
                 Request::Watch { wait, .. } => {
                     tokio::time::sleep(wait).await;
                     Response::Done
                 }
-                Request::Probe { .. } => Response::NoCoordinator {
-                    reason: "x".repeat(FrameKind::Response.limit() + 1),
-                },
+                Request::Probe { .. } => {
+                    Response::NoCoordinator { reason: "x".repeat(FrameKind::Response.limit() + 1) }
+                }
                 other => unreachable!("no test asks {other:?}"),
             }
         })
@@ -141,9 +125,7 @@ impl Service for Recorder {
 
 /// Why a connection was closed, which it has to be soon.
 pub(crate) async fn ended(connection: &Connection) -> String {
-    timeout(PATIENCE, connection.closed())
-        .await
-        .expect("it is closed in time")
+    timeout(PATIENCE, connection.closed()).await.expect("it is closed in time")
 }
 
 pub(crate) async fn eventually(mut condition: impl FnMut() -> bool) {
@@ -152,9 +134,7 @@ pub(crate) async fn eventually(mut condition: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE, waiting)
-        .await
-        .expect("the condition came true in time");
+    timeout(PATIENCE, waiting).await.expect("the condition came true in time");
 }
 
 /// A peer with a valid certificate and bare QUIC, to say what no agent says.
@@ -174,10 +154,7 @@ impl Raw {
         let config = quinn::ClientConfig::new(Arc::new(crypto));
         let quic = endpoint.connect_with(config, addr, AGENT_SERVER_NAME).unwrap();
         let quic = timeout(PATIENCE, quic).await.unwrap().unwrap();
-        Self {
-            _endpoint: endpoint,
-            quic,
-        }
+        Self { _endpoint: endpoint, quic }
     }
 
     /// Sends bytes on a stream of their own; ends the stream if told so.
@@ -195,18 +172,12 @@ impl Raw {
 
     /// Why the other side closed.
     pub(crate) async fn closed(&self) -> quinn::ConnectionError {
-        timeout(PATIENCE, self.quic.closed())
-            .await
-            .expect("the agent closes")
+        timeout(PATIENCE, self.quic.closed()).await.expect("the agent closes")
     }
 }
 
 pub(crate) fn hello(key: &MeshKey, role: Role) -> Hello {
-    Hello {
-        role,
-        build: BUILD,
-        mesh: Identity::issue(key, Holder::Client).unwrap().mesh_id(),
-    }
+    Hello { role, build: BUILD, mesh: Identity::issue(key, Holder::Client).unwrap().mesh_id() }
 }
 
 /// Passes packets between a dialer and an agent until it is cut: then either seems dead to the other, without a word.

@@ -37,10 +37,7 @@ impl Lines {
     pub(super) async fn expect(&self, words: &[&str]) {
         let found = |line: &String| words.iter().all(|word| line.contains(word));
         let waiting = super::harness::eventually(|| self.all().iter().any(found));
-        if tokio::time::timeout(super::harness::PATIENCE / 2, waiting)
-            .await
-            .is_err()
-        {
+        if tokio::time::timeout(super::harness::PATIENCE / 2, waiting).await.is_err() {
             panic!("no line with {words:?} among {:#?}", self.all());
         }
     }

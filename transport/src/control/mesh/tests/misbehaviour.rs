@@ -22,13 +22,7 @@ impl Scene {
         let key = MeshKey::generate().unwrap();
         let (agent, other) = (agent("a", 1, &key), agent("b", 2, &key));
         let bystander = other.mesh.dial(agent.addr, None).await.unwrap();
-        Self {
-            key,
-            agent,
-            _other: other,
-            bystander,
-            lines,
-        }
+        Self { key, agent, _other: other, bystander, lines }
     }
 
     async fn stranger(&self) -> Raw {
@@ -92,9 +86,7 @@ async fn a_request_before_the_hello_is_not_served() {
     let request = wire::frame(FrameKind::Request, &Request::Status).unwrap();
     let (mut send, mut recv) = raw.send(&request).await;
     send.finish().unwrap();
-    scene
-        .ends(&raw, &["a frame of kind 0x51 where another one belongs"])
-        .await;
+    scene.ends(&raw, &["a frame of kind 0x51 where another one belongs"]).await;
     assert!(recv.read_to_end(100).await.is_err(), "nothing was answered");
     assert_eq!(scene.agent.service.connections().len(), 1);
 }
@@ -118,9 +110,7 @@ async fn a_request_that_is_given_up_half_way_harms_nobody() {
     send.finish().unwrap();
     let (mut send, _recv) = raw.send(&[b'Q', 0, 0]).await;
     send.reset(0u32.into()).unwrap();
-    let (mut send, mut recv) = raw
-        .send(&wire::frame(FrameKind::Request, &Request::Ping).unwrap())
-        .await;
+    let (mut send, mut recv) = raw.send(&wire::frame(FrameKind::Request, &Request::Ping).unwrap()).await;
     send.finish().unwrap();
     let answer: bench_core::message::Response = wire::read(&mut recv, &[FrameKind::Response]).await.unwrap();
     assert_eq!(answer, bench_core::message::Response::Pong);
