@@ -73,6 +73,7 @@ impl Path {
         }
     }
 
+    #[expect(clippy::result_large_err, reason = "the error type is that of the consensus library's trait")]
     fn remote<T, E: std::error::Error>(&self, result: Result<T, E>) -> Result<T, Fault<E>> {
         result.map_err(|error| RPCError::RemoteError(RemoteError::new(self.to, error)))
     }

@@ -241,9 +241,8 @@ async fn decide_somewhere(all: &mut [One], entry: Entry) {
     let limit = Instant::now() + Duration::from_secs(20);
     while Instant::now() < limit {
         for one in all.iter_mut() {
-            match one.events.try_recv() {
-                Ok(Event::Committed(committed)) => return assert_eq!(committed, entry),
-                Ok(_) | Err(_) => {}
+            if let Ok(Event::Committed(committed)) = one.events.try_recv() {
+                return assert_eq!(committed, entry);
             }
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -54,6 +54,10 @@ pub enum WireFault {
 }
 
 /// What electors ask each other.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are questions of the consensus: a box each would only allocate"
+)]
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Ask {
     /// A question of the consensus, for one life of the asked elector only: a vote that an earlier life gave is not

@@ -101,9 +101,8 @@ impl CommandPost {
 
     /// Stops a run.
     pub(crate) fn cancel(&self, run: Option<RunId>) -> Response {
-        match self.machine().run(run) {
-            None => return Response::UnknownRun { run },
-            Some(_) => {}
+        if self.machine().run(run).is_none() {
+            return Response::UnknownRun { run };
         }
         self.feed(Event::Cancel { run });
         Response::Done

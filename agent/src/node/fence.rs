@@ -22,6 +22,7 @@ impl Fence {
     ///
     /// # Errors
     /// The answer that refuses it.
+    #[expect(clippy::result_large_err, reason = "the error is the answer itself, moved once to the wire")]
     pub(crate) fn pass(&self, epoch: Epoch) -> Result<(), Response> {
         match self.rule().pass(epoch) {
             Passage::Open => Ok(()),

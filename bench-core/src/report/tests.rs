@@ -36,6 +36,7 @@ fn report(fabric: &Fabric, records: &[RunRecord]) -> RunReport {
     RunReport::from_cells(records, fabric).expect("a run of this fabric")
 }
 
+#[expect(clippy::disallowed_methods, reason = "a golden file is compared with, and rewritten when asked to")]
 /// Compares with a file beside this one. UPDATE_GOLDEN=1 writes it; the difference is then a change of the contract.
 fn golden(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/report/golden").join(name);

@@ -174,19 +174,23 @@ impl TestMesh {
     }
 
     pub(crate) fn losses(&self) -> Vec<&Loss> {
-        let lost = |record| match record {
-            &RunRecord::Lost(ref loss) => Some(loss),
-            _ => None,
-        };
-        self.records().iter().filter_map(lost).collect()
+        let mut losses = Vec::new();
+        for record in self.records() {
+            if let RunRecord::Lost(loss) = record {
+                losses.push(loss);
+            }
+        }
+        losses
     }
 
     pub(crate) fn observations(&self) -> Vec<&Observation> {
-        let observed = |record| match record {
-            &RunRecord::Observed(ref observation) => Some(observation),
-            _ => None,
-        };
-        self.records().iter().filter_map(observed).collect()
+        let mut observations = Vec::new();
+        for record in self.records() {
+            if let RunRecord::Observed(observation) = record {
+                observations.push(observation);
+            }
+        }
+        observations
     }
 
     pub(crate) fn end(&self) -> Option<&RunEnd> {

@@ -51,7 +51,8 @@ fn draw(status: &StatusReply) -> String {
     ];
     let width = status.members.iter().map(|member| member.node.as_str().len()).max().unwrap_or(0);
     for member in &status.members {
-        let state = member.absent.as_deref().map_or("present".to_owned(), |why| format!("absent: {why}"));
+        let state =
+            member.absent.as_deref().map_or_else(|| "present".to_owned(), |why| format!("absent: {why}"));
         lines.push(format!("  {:width$}  {}  {state}", member.node, member.address));
     }
     match &status.run {
