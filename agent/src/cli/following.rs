@@ -15,16 +15,31 @@ use crate::client::{Client, ClientError, FollowError, Followed, RunSink, follow}
 use crate::output::RunFolder;
 use crate::runtime;
 
-/// Submits a plan; a busy mesh and a plan that does not fit are usage errors.
+/// Submits a plan, again while the electors elect; a busy mesh and a plan that does not fit are usage errors.
 pub(crate) async fn submit(client: &Client, run: RunId, plan: Plan) -> Result<(), ExitError> {
     let request = Request::Submit { run, plan: Box::new(plan) };
-    match client.call(&request, SUBMIT_TIMEOUT).await.map_err(client_error)? {
+    let patience = tokio::time::Instant::now() + ELECTION_PATIENCE;
+    loop {
+        let undecided = match client.call(&request, SUBMIT_TIMEOUT).await {
+            Ok(Response::Submitted(SubmitReply::Undecided { reason })) => ExitError::not_measured(anyhow!(
+                "the electors did not decide: {reason}; submit the same run once more with --run-id {run}"
+            )),
+            Err(error @ ClientError::NoCoordinator { .. }) => client_error(error),
+            Ok(response) => return submitted(response),
+            Err(error) => return Err(client_error(error)),
+        };
+        if tokio::time::Instant::now() >= patience {
+            return Err(undecided);
+        }
+        tokio::time::sleep(ELECTION_PAUSE).await;
+    }
+}
+
+fn submitted(response: Response) -> Result<(), ExitError> {
+    match response {
         Response::Submitted(SubmitReply::Accepted) => Ok(()),
         Response::Submitted(SubmitReply::Busy { run }) => Err(ExitError::usage(anyhow!(
             "run {run} is on: follow it with `railmesh attach {run}` or stop it with `railmesh cancel {run}`"
-        ))),
-        Response::Submitted(SubmitReply::Undecided { reason }) => Err(ExitError::not_measured(anyhow!(
-            "the electors did not decide: {reason}; submit the same run once more with --run-id {run}"
         ))),
         Response::Submitted(SubmitReply::Rejected { reason }) => {
             Err(ExitError::usage(anyhow!("the plan was rejected: {reason}")))
@@ -120,3 +135,9 @@ pub(crate) fn client_error(error: ClientError) -> ExitError {
 
 /// How long the electors may take to decide on a submission or cancellation.
 const SUBMIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a submission waits for the electors: a few elections on a busy machine. The run id makes it safe to ask again.
+const ELECTION_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Pause between two submissions of the same run.
+const ELECTION_PAUSE: Duration = Duration::from_millis(200);
