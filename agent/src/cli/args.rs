@@ -126,7 +126,7 @@ pub struct AgentArgs {
 /// Where to find an agent.
 #[derive(Clone, Debug, Args)]
 pub struct ConnectArgs {
-    /// Any agent of the mesh (UDP).
+    /// Any agent of the mesh, or several with commas between (UDP).
     #[arg(long, env = "RAILMESH_CONNECT", value_name = "HOST:PORT", default_value = "127.0.0.1:7777")]
     pub connect: String,
     /// The mesh key, as the agents have it.

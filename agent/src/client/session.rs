@@ -75,7 +75,8 @@ pub enum ClientError {
 }
 
 impl Client {
-    /// Connects to the agent at `target` (HOST:PORT) with the mesh key in `key`, or as a loopback mesh without one.
+    /// Connects to an agent at `target` with the mesh key in `key`, or as a loopback mesh without one. `target` is
+    /// HOST:PORT, or several with commas between: the first that answers is taken, and the next when it is lost.
     ///
     /// # Errors
     /// [`ClientError`] with what to do.
@@ -115,11 +116,12 @@ impl Client {
         }
     }
 
-    /// Connects again after the connection was lost.
+    /// Connects again after the connection was lost, to another target first if there are several.
     ///
     /// # Errors
     /// [`ClientError::Dial`].
     pub async fn reconnect(&mut self) -> Result<(), ClientError> {
+        self.addresses.rotate_left(1);
         self.connection = dial(&self.mesh, &self.target, &self.addresses).await?;
         Ok(())
     }
@@ -131,7 +133,22 @@ impl Client {
     }
 }
 
-async fn addresses_of(target: &str) -> Result<Vec<SocketAddr>, ClientError> {
+/// The addresses of all targets that resolve; the last error if none does.
+async fn addresses_of(targets: &str) -> Result<Vec<SocketAddr>, ClientError> {
+    let (mut all, mut last) = (Vec::new(), None);
+    for target in targets.split(',') {
+        match addresses_of_one(target.trim()).await {
+            Ok(addresses) => all.extend(addresses),
+            Err(error) => last = Some(error),
+        }
+    }
+    match last {
+        Some(error) if all.is_empty() => Err(error),
+        Some(_) | None => Ok(all),
+    }
+}
+
+async fn addresses_of_one(target: &str) -> Result<Vec<SocketAddr>, ClientError> {
     if let Ok(address) = target.parse() {
         return Ok(vec![address]);
     }

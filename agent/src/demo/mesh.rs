@@ -161,13 +161,14 @@ impl DemoMesh {
             command.stderr(File::create(logs.join(format!("n{node}.log")))?);
             agents.push(Some(command.spawn()?));
         }
-        let first = (1..=spec.nodes).find(|node| !spec.is_absent(*node)).unwrap_or(1);
+        let started = (1..=spec.nodes).filter(|node| !spec.is_absent(*node));
+        let addresses: Vec<String> = started.map(|node| format!("{}:{}", net.control(node), net.port)).collect();
         let strikes = spec.faults.clone();
-        let address = format!("{}:{}", net.control(first), net.port);
+        let address = addresses.join(",");
         Ok(Self { agents, strikes, folder, key, address })
     }
 
-    /// Where the first agent answers clients.
+    /// Where the agents answer clients, in order, with commas between.
     pub fn address(&self) -> &str {
         &self.address
     }
