@@ -25,7 +25,7 @@ mod service;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
 use bench_core::ids::{BootId, NodeId, NodeIndex};
@@ -76,6 +76,8 @@ pub(crate) struct Node {
     /// Set once, right after the mesh is bound: the mesh needs the node as its service first.
     network: OnceLock<Network>,
     next_task: AtomicU64,
+    /// Done when the first round was started here: its instant is logged once.
+    first_start: Once,
 }
 
 #[derive(Debug)]
@@ -112,6 +114,7 @@ impl Agent {
             post: post.clone(),
             network: OnceLock::new(),
             next_task: AtomicU64::new(1),
+            first_start: Once::new(),
             config,
         });
         let link = node.open_network()?;
