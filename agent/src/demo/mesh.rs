@@ -162,7 +162,8 @@ impl DemoMesh {
             agents.push(Some(command.spawn()?));
         }
         let started = (1..=spec.nodes).filter(|node| !spec.is_absent(*node));
-        let addresses: Vec<String> = started.map(|node| format!("{}:{}", net.control(node), net.port)).collect();
+        let addresses: Vec<String> =
+            started.map(|node| format!("{}:{}", net.control(node), net.port)).collect();
         let strikes = spec.faults.clone();
         let address = addresses.join(",");
         Ok(Self { agents, strikes, folder, key, address })

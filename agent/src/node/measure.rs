@@ -43,6 +43,9 @@ impl Node {
         };
         let clock = round.clock().unwrap_or_default();
         let at = clock.to_local(start.at);
+        self.first_start.call_once(|| {
+            tracing::info!(round = %start.key.round, at_ns = at.as_nanos(), "takes part in its first round");
+        });
         let mut running = JoinSet::new();
         for armed in round.armed() {
             let wanted = start.cells.contains(&armed.cell.id);

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 use std::time::Duration;
 
 use bench_core::ids::{BootId, NodeId, NodeIndex};
@@ -91,6 +91,8 @@ pub(crate) struct Node {
     /// Set once, right after the mesh is bound: the mesh needs the node as its service first.
     network: OnceLock<Network>,
     next_task: AtomicU64,
+    /// Done when the first round was started here: its instant is logged once.
+    first_start: Once,
 }
 
 #[derive(Debug)]
@@ -128,6 +130,7 @@ impl Agent {
             commander: Mutex::new(None),
             network: OnceLock::new(),
             next_task: AtomicU64::new(1),
+            first_start: Once::new(),
             config,
         });
         let refusals = node.open_network()?;
