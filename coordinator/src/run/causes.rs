@@ -122,7 +122,7 @@ pub(super) fn absence(
     let name = &context.config.roster[node.usize()];
     let reason = match &context.members.states()[node.usize()] {
         MemberState::Present { .. } if inventories[node.usize()].is_some() => return None,
-        MemberState::Present { .. } => format!("{name} joined after the run began"),
+        MemberState::Present { .. } => format!("{name} has told no inventory in this epoch"),
         MemberState::Never => format!("{name} never joined"),
         MemberState::Gone { reason } => format!("{name} is gone: {reason}"),
     };
