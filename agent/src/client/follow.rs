@@ -125,7 +125,7 @@ impl RunSink {
 
 /// Fetches records until the run ends or, with `wait` false, until there is none left to fetch.
 ///
-/// A lost connection is dialed again for [`RECONNECT_FOR`]; the run does not care.
+/// A lost connection is dialed again for half a minute; the run does not care.
 ///
 /// # Errors
 /// [`FollowError`].
@@ -169,7 +169,7 @@ pub async fn follow(
     }
 }
 
-/// Whether nothing has been heard for [`RECONNECT_FOR`].
+/// Whether nothing has been heard for half a minute.
 fn has_waited(lost_since: &mut Option<Instant>) -> bool {
     lost_since.get_or_insert_with(Instant::now).elapsed() > RECONNECT_FOR
 }

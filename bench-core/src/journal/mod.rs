@@ -1,7 +1,7 @@
 //! The journal of observations: one record's bytes, and the union of many journals.
 //!
 //! Each end of a cell appends what it measured before it reports it, so a killed coordinator, network or client
-//! loses nothing. Files, syncing and rotation are the agent's; here are only [`encode`], [`read`] and [`merge`].
+//! loses nothing. Files, syncing and rotation are the agent's; here are only [`encode`], [`read`] and [`merge()`].
 //!
 //! ```text
 //!  Observation ──encode──▶ | length u32 | crc32c u32 | postcard body |  ──read──▶ Observation ──merge──▶ Merged
