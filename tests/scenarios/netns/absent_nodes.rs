@@ -35,7 +35,7 @@ fn a_node_that_is_never_started_is_named_and_its_cells_are_not_tested() {
 fn without_its_elector_a_mesh_says_whom_it_misses_and_where() {
     let fabric = Fabric::new(2, 1);
     let mut mesh = fabric.mesh().without(1).launch().ask_node(2);
-    mesh.agent(2).await_line("cannot join the mesh yet", PATIENCE);
+    mesh.agent(2).await_line("cannot reach an elector yet", PATIENCE);
     let swept = mesh.sweep(&["-t", "tcp_bw", "-D", "500ms"]);
     swept.exits(3);
     let words = &swept.finished.stderr;
