@@ -18,21 +18,22 @@ cp "target/static/$target/release/railmesh" "$out/railmesh"
 cp target/worker/release/railmesh-worker "$out/railmesh-worker"
 
 # The agent must be static and must not contain the data plane; the worker must be dynamic and contain no mesh.
-if ldd "$out/railmesh" 2>&1 | grep -q '=>'; then
+# Outputs are captured first: with pipefail, a reader that stops early would look like a failure of the writer.
+if [[ "$(ldd "$out/railmesh" 2>&1 || true)" == *"=>"* ]]; then
     echo "error: $out/railmesh is not static" >&2
     exit 1
 fi
+if [[ "$(ldd "$out/railmesh-worker")" != *libc.so* ]]; then
+    echo "error: $out/railmesh-worker is not dynamic" >&2
+    exit 1
+fi
 links() { cargo tree --locked -p railmesh --no-default-features --features "$1" --edges features -i transport; }
-if links control | grep -q 'transport feature "data"'; then
+if [[ "$(links control)" == *'transport feature "data"'* ]]; then
     echo "error: the control-only agent links the data plane" >&2
     exit 1
 fi
-if links worker | grep -q 'transport feature "control"'; then
+if [[ "$(links worker)" == *'transport feature "control"'* ]]; then
     echo "error: the worker links the control mesh" >&2
-    exit 1
-fi
-if ! ldd "$out/railmesh-worker" | grep -q 'libc.so'; then
-    echo "error: $out/railmesh-worker is not dynamic" >&2
     exit 1
 fi
 ls -l "$out"
