@@ -166,6 +166,8 @@ pub enum FailureKind {
     Crash,
     /// A deadline passed.
     Timeout,
+    /// The start reached this end too late for its window.
+    Late,
     /// This node cannot measure that: a missing capability, device or address.
     Unsupported,
     /// Data differed from what was sent.
@@ -178,7 +180,7 @@ impl FailureKind {
     /// Whether the infrastructure failed and the cell may be tried again; a poor or wrong figure never is.
     pub fn is_infrastructure(self) -> bool {
         match self {
-            Self::Crash | Self::Timeout => true,
+            Self::Crash | Self::Timeout | Self::Late => true,
             Self::Unsupported | Self::Corrupt | Self::Cancelled => false,
         }
     }

@@ -1,16 +1,20 @@
-//! What mutual-TLS handshakes cost without a product around them: the yardstick of the start of a mesh.
+//! What process starts and mutual-TLS handshakes cost without a product around them: the yardstick of the start of a mesh.
 //!
 //! ```text
-//! bare_handshakes server KEYFILE ADDR:PORT COUNT    prints CLOCK_MONOTONIC, ns, at the COUNTth finished handshake
-//! bare_handshakes client KEYFILE ADDR:PORT
+//! bare_handshakes server KEYFILE ADDR:PORT COUNT        prints CLOCK_MONOTONIC, ns, at the COUNTth finished handshake
+//! bare_handshakes client KEYFILE ADDR:PORT,ADDR:PORT…
+//! bare_handshakes child                                 ends when its standard input does
 //! ```
-//! Each process reads the key, derives the CA, issues a leaf, and does one QUIC handshake in which both sides show
+//! Each server and client stands for an agent: it starts one child, as an agent starts a worker, reads the key, derives
+//! the CA and issues a leaf; a client does one QUIC handshake with each server, all at once, in which both sides show
 //! theirs, with the libraries and the kind of runtime that the mesh has. Nothing of the mesh itself is used.
 
 use std::env;
 use std::error::Error;
 use std::fs;
+use std::io;
 use std::net::SocketAddr;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,13 +38,31 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
     let words: Vec<String> = env::args().skip(1).collect();
+    if words.first().is_some_and(|word| word == "child") {
+        io::copy(&mut io::stdin(), &mut io::sink())?;
+        return Ok(());
+    }
+    let mut child = Command::new(env::current_exe()?).arg("child").stdin(Stdio::piped()).spawn()?;
+    let outcome = play(&words);
+    drop(child.stdin.take());
+    child.wait()?;
+    outcome
+}
+
+fn play(words: &[String]) -> Outcome<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["server", key, address, count] => {
             runtime.block_on(serve(&Shown::issue(key)?, address.parse()?, count.parse()?))
         }
-        ["client", key, address] => runtime.block_on(dial(&Shown::issue(key)?, address.parse()?)),
-        _ => Err("usage: bare_handshakes server KEYFILE ADDR:PORT COUNT | client KEYFILE ADDR:PORT".into()),
+        ["client", key, addresses] => {
+            let addresses = addresses.split(',').map(str::parse).collect::<Result<_, _>>()?;
+            runtime.block_on(dial(&Shown::issue(key)?, addresses))
+        }
+        _ => {
+            Err("usage: bare_handshakes server KEYFILE ADDR:PORT COUNT | client KEYFILE ADDR:PORT,… | child"
+                .into())
+        }
     }
 }
 
@@ -74,11 +96,15 @@ async fn finish(incoming: Incoming) -> Option<Connection> {
     incoming.await.ok()
 }
 
-async fn dial(shown: &Shown, address: SocketAddr) -> Outcome<()> {
-    let mut endpoint = Endpoint::client(SocketAddr::new(address.ip(), 0))?;
+async fn dial(shown: &Shown, addresses: Vec<SocketAddr>) -> Outcome<()> {
+    let local = addresses.first().ok_or("no address is named")?.ip();
+    let mut endpoint = Endpoint::client(SocketAddr::new(local, 0))?;
     endpoint.set_default_client_config(shown.client()?);
-    let connection = endpoint.connect(address, NAME)?.await?;
-    connection.closed().await;
+    let connecting = addresses.iter().map(|address| endpoint.connect(*address, NAME));
+    let handshakes: Vec<_> = connecting.map(|one| one.map(tokio::spawn)).collect::<Result<_, _>>()?;
+    for handshake in handshakes {
+        handshake.await??.closed().await;
+    }
     Ok(())
 }
 

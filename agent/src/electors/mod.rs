@@ -359,7 +359,7 @@ const KEPT_ENTRIES: u64 = 200;
 const SNAPSHOT_CHUNK_BYTES: u64 = 512 << 10;
 
 /// Pause between two looks around of an elector without state: a cold start costs a few of them.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 /// How much later each founder stands for election than the one before it: an election on a busy machine.
 const FOUNDING_TURN: Duration = Duration::from_millis(700);

@@ -77,6 +77,7 @@ pub(super) async fn pump(
 /// Reads the epoch from the electors until a majority has told it: before that, this node obeys nobody.
 pub(super) async fn read_epoch(node: Weak<Node>) {
     let mut told = BTreeSet::new();
+    let mut pause = FIRST_READ_PAUSE;
     loop {
         let Some(strong) = node.upgrade() else { return };
         let electors = strong.roster.electors.clone();
@@ -90,8 +91,16 @@ pub(super) async fn read_epoch(node: Weak<Node>) {
         if told.len() > electors.len() / 2 {
             return;
         }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            // Never without a pause: what is asked may tell nothing new.
+            () = async {
+                strong.fence.knock().await;
+                tokio::time::sleep(FIRST_READ_PAUSE).await;
+            } => {}
+        }
         drop(strong);
-        tokio::time::sleep(READ_EVERY).await;
+        pause = (2 * pause).min(LONGEST_READ_PAUSE);
     }
 }
 
@@ -266,8 +275,11 @@ fn unreachable(reason: &str) -> WireFault {
 /// How long a node may take to say who commands: it only looks it up.
 const VIEW_LIMIT: Duration = Duration::from_millis(500);
 
-/// Pause between two readings of the epoch.
-const READ_EVERY: Duration = Duration::from_millis(100);
+/// Pause after the first reading of the epoch; each further one waits twice as long.
+const FIRST_READ_PAUSE: Duration = Duration::from_millis(20);
+
+/// Longest pause between two readings: thousands of agents that wait for a mesh ask each elector once a second.
+const LONGEST_READ_PAUSE: Duration = Duration::from_secs(1);
 
 /// Silence after which an elector's connection is closed: above the longest stall that was seen on a machine with all
 /// cores busy, and far below the 15 s in which QUIC notices.

@@ -287,7 +287,7 @@ fn observation(
 
 fn came_late(late: Duration) -> Failure {
     Failure {
-        kind: FailureKind::Timeout,
+        kind: FailureKind::Late,
         phase: Phase::Armed,
         detail: format!("the start came {} after its instant", format_duration(late)),
         remedy: Some(

@@ -147,7 +147,7 @@ fn limit_of(request: &Request) -> Duration {
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Pause between two looks.
-const LOOK_PAUSE: Duration = Duration::from_millis(100);
+const LOOK_PAUSE: Duration = Duration::from_millis(25);
 
 /// How long the coordinator may take for an answer: it decides with a majority at most.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);

@@ -136,7 +136,7 @@ impl Node {
     /// Answers a request whose sender was checked.
     pub(super) async fn serve_command(self: &Arc<Self>, request: Request) -> Response {
         match request {
-            Request::Probe { epoch } => match self.fence.pass(epoch) {
+            Request::Probe { epoch } => match self.fence.pass_when_open(epoch).await {
                 Err(refusal) => refusal,
                 Ok(()) => self.probe().await,
             },
@@ -152,7 +152,7 @@ impl Node {
                 self.abort(key).await;
                 Response::Done
             }
-            Request::Collect { epoch, run, cells, skip } => match self.fence.pass(epoch) {
+            Request::Collect { epoch, run, cells, skip } => match self.fence.pass_when_open(epoch).await {
                 Err(refusal) => refusal,
                 Ok(()) => self.collect(run, &cells, skip),
             },

@@ -310,7 +310,11 @@ fn ticks() -> Interval {
 fn warn_unless_wanted(ending: &Ending) {
     match ending.kind {
         FailureKind::Cancelled => debug!("{}", ending.detail),
-        FailureKind::Crash | FailureKind::Timeout | FailureKind::Unsupported | FailureKind::Corrupt => {
+        FailureKind::Crash
+        | FailureKind::Timeout
+        | FailureKind::Late
+        | FailureKind::Unsupported
+        | FailureKind::Corrupt => {
             warn!("{}", ending.detail);
         }
     }

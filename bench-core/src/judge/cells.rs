@@ -192,7 +192,7 @@ fn lost(view: &RunView<'_>, verdict: &mut CellVerdict<'_>) {
     } else if let Some((_, failure)) = failures.first() {
         verdict.status = match failure.kind {
             FailureKind::Crash => CellStatus::Crash,
-            FailureKind::Timeout => CellStatus::Timeout,
+            FailureKind::Timeout | FailureKind::Late => CellStatus::Timeout,
             FailureKind::Unsupported => CellStatus::Skip,
             FailureKind::Cancelled => CellStatus::NotTested,
             FailureKind::Corrupt => CellStatus::Fail,
@@ -222,10 +222,12 @@ fn failures<'a>(view: &RunView<'_>, verdict: &CellVerdict<'a>) -> Vec<(String, &
         .collect();
     failures.sort_by_key(|(_, failure)| match failure.kind {
         FailureKind::Corrupt => 0,
-        FailureKind::Crash => 1,
-        FailureKind::Unsupported => 2,
-        FailureKind::Timeout => 3,
-        FailureKind::Cancelled => 4,
+        // An end that does not begin is what the other one sees as a peer that went away.
+        FailureKind::Late => 1,
+        FailureKind::Crash => 2,
+        FailureKind::Unsupported => 3,
+        FailureKind::Timeout => 4,
+        FailureKind::Cancelled => 5,
     });
     failures
 }

@@ -137,7 +137,7 @@ pub(super) fn not_tested(cell: &Cell, node: NodeIndex, reason: String) -> Loss {
 fn word_of(kind: FailureKind) -> LossWord {
     match kind {
         FailureKind::Crash | FailureKind::Corrupt => LossWord::Crash,
-        FailureKind::Timeout => LossWord::Timeout,
+        FailureKind::Timeout | FailureKind::Late => LossWord::Timeout,
         FailureKind::Unsupported => LossWord::Skip,
         FailureKind::Cancelled => LossWord::NotTested,
     }

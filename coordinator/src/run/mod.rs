@@ -17,6 +17,7 @@
 //! A run that was accepted in an earlier epoch begins at `recovering`, or at `joining` if none of its rounds was marked.
 
 mod causes;
+mod lead;
 mod phase;
 mod play;
 mod queue;
@@ -32,7 +33,7 @@ use bench_core::ids::{CellId, Epoch, NodeIndex, PlanHash, RunId};
 use bench_core::message::{Request, Response, RoundKey, SubmitReply};
 use bench_core::node::NodeInventory;
 use bench_core::plan::Plan;
-use bench_core::record::{Observation, RunEnd, RunRecord};
+use bench_core::record::{FailureKind, Observation, Outcome, RunEnd, RunRecord};
 use bench_core::schedule::Schedule;
 use bench_core::time::Mono;
 
@@ -44,6 +45,7 @@ use crate::config::{ABORT_TIMEOUT, Config};
 use crate::decision::Entry;
 use crate::event::{CallFault, CallTag, Ticket};
 use crate::members::Members;
+use lead::StartLead;
 use queue::RoundQueue;
 use recover::Recovery;
 use round::{ActiveRound, Step};
@@ -91,6 +93,7 @@ pub(crate) struct Run {
     current: Option<ActiveRound>,
     next: Option<ActiveRound>,
     storing: Option<Storing>,
+    lead: StartLead,
     records: Vec<RunRecord>,
 }
 
@@ -145,6 +148,7 @@ impl Run {
             current: None,
             next: None,
             storing: None,
+            lead: StartLead::new(),
             records: Vec::new(),
         }
     }
@@ -320,6 +324,9 @@ impl Run {
         context: &mut Context<'_>,
     ) {
         if let Ok(Response::Observations(observations)) = &result {
+            if observations.iter().any(is_late) {
+                self.lead.came_late(key);
+            }
             self.observe(observations.iter().cloned());
         }
         if let Some(round) = self.round_mut(key) {
@@ -343,5 +350,13 @@ impl Run {
             | RunRecord::Note(_)
             | RunRecord::Ended(_) => None,
         })
+    }
+}
+
+/// Whether an end heard of its start too late.
+fn is_late(observation: &Observation) -> bool {
+    match &observation.outcome {
+        Outcome::Failed(failure) => failure.kind == FailureKind::Late,
+        Outcome::Measured(_) => false,
     }
 }

@@ -24,7 +24,7 @@ impl Run {
         if self.current.is_none()
             && let Some(mut round) = self.next.take_if(|round| round.is_ready())
         {
-            self.records.push(RunRecord::Round(round.start(context)));
+            self.records.push(RunRecord::Round(round.start(self.lead.next(), context)));
             self.current = Some(round);
             return true;
         }

@@ -25,7 +25,7 @@ use super::Context;
 use super::causes::{Causes, absence, describe, not_tested};
 use super::queue::PlannedRound;
 use crate::command::Command;
-use crate::config::{FINISH_GRACE, MAX_CLOCK_ERROR, MIN_TAIL, PREPARE_GRACE, START_LEAD};
+use crate::config::{FINISH_GRACE, MAX_CLOCK_ERROR, MIN_TAIL, PREPARE_GRACE};
 use crate::decision::Entry;
 use crate::event::{CallFault, CallTag};
 
@@ -160,10 +160,10 @@ impl ActiveRound {
         }
     }
 
-    /// Sends the start: traffic begins at one instant everywhere.
-    pub(crate) fn start(&mut self, context: &mut Context<'_>) -> RoundRecord {
+    /// Sends the start, `lead` before its instant: traffic begins at one instant everywhere.
+    pub(crate) fn start(&mut self, lead: Duration, context: &mut Context<'_>) -> RoundRecord {
         let cells: Vec<Cell> = self.armed().copied().collect();
-        let at = context.now.after(START_LEAD + 2 * self.worst_clock_error);
+        let at = context.now.after(lead + 2 * self.worst_clock_error);
         let tail = MIN_TAIL + 2 * self.worst_clock_error;
         let mut by_node: BTreeMap<NodeIndex, Vec<CellId>> = BTreeMap::new();
         for cell in &self.cells {

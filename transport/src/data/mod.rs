@@ -130,7 +130,7 @@ fn refuse_late_start(timing: &Timing, now: Mono) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure {
-        kind: FailureKind::Timeout,
+        kind: FailureKind::Late,
         phase: Phase::Armed,
         detail: format!(
             "the start came {} after the window had begun",

@@ -53,6 +53,7 @@ fn transport(limits: &Limits) -> Result<TransportConfig, ControlError> {
         .datagram_receive_buffer_size(None)
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES))
         .receive_window(VarInt::from_u32(CONNECTION_WINDOW_BYTES))
+        .initial_rtt(limits.first_rtt)
         .max_idle_timeout(Some(idle))
         .keep_alive_interval(Some(limits.keep_alive));
     Ok(config)

@@ -7,6 +7,10 @@ use std::time::Duration;
 pub struct Limits {
     /// How long a TLS handshake may take, either side.
     pub handshake: Duration,
+    /// Round trip assumed before one is measured: a handshake's first packet is sent again after three of these, then
+    /// six and so on. QUIC's default of 333 ms (RFC 9002 section 6.2.2) is made for the internet; here it would cost an
+    /// agent that starts before its elector, and an election that loses a packet, a whole second.
+    pub first_rtt: Duration,
     /// How long a peer may take from the handshake's end to its whole hello.
     pub hello: Duration,
     /// How long the living holder of a name has to answer when another process claims it.
@@ -29,6 +33,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             handshake: Duration::from_secs(5),
+            first_rtt: Duration::from_millis(10),
             hello: Duration::from_secs(5),
             ping: Duration::from_secs(2),
             request: Duration::from_secs(10),
