@@ -37,8 +37,8 @@ use bench_core::message::{CommandView, Standing};
 use coordinator::{Entry, Event};
 use openraft::error::{InitializeError, RaftError};
 use openraft::{Config, Raft, ServerState, SnapshotPolicy};
-use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, timeout_at};
 
 use self::admit::ask_until_admitted;
 use self::founding::{Empty, Past, Step};
@@ -72,6 +72,8 @@ pub struct Electors {
     config: ElectorsConfig,
     wire: Arc<dyn Wire>,
     stage: Mutex<Stage>,
+    /// It is running.
+    begun: Notify,
     confirmed: Confirmed,
     proposals: mpsc::UnboundedSender<Entry>,
 }
@@ -121,6 +123,7 @@ impl Electors {
             config,
             wire,
             stage: Mutex::new(Stage::Empty),
+            begun: Notify::new(),
             confirmed: Confirmed::default(),
             proposals,
         };
@@ -151,7 +154,7 @@ impl Electors {
 
     /// Answers another elector's question, asked through its [`Wire`].
     pub async fn serve(&self, from: NodeIndex, payload: &[u8]) -> Vec<u8> {
-        let answer = match (postcard::from_bytes(payload), self.running()) {
+        let answer = match (postcard::from_bytes(payload), self.running_soon().await) {
             (Err(error), _) => declined(format!("the question cannot be read: {error}")),
             (Ok(_), None) => declined("this elector has no state yet".to_owned()),
             (Ok(Ask::Raft { to, call }), Some(running)) if to == running.identity.id => {
@@ -256,10 +259,27 @@ impl Electors {
         let running = Running { identity, raft };
         // Visible before it elects: whom it asks for a vote may ask back.
         *self.stage() = Stage::Running(Box::new(running.clone()));
+        self.begun.notify_waiters();
         if running.identity.id.incarnation == 0 {
             found_cluster(&running.raft, self.config.me, &self.config.electors).await?;
         }
         Ok((running, applied))
+    }
+
+    /// The same, with a moment's patience: the first of the founders asks for votes as soon as it has state, and without
+    /// an answer it waits for a whole election timeout before it asks again. Cancelling it loses nothing.
+    async fn running_soon(&self) -> Option<Running> {
+        let deadline = Instant::now() + FOUNDING_PATIENCE;
+        loop {
+            let begun = self.begun.notified();
+            tokio::pin!(begun);
+            // From here on it hears what begins between the look and the wait.
+            begun.as_mut().enable();
+            let running = self.running();
+            if running.is_some() || timeout_at(deadline, begun).await.is_err() {
+                return running;
+            }
+        }
     }
 
     fn running(&self) -> Option<Running> {
@@ -342,6 +362,9 @@ const ELECTION_MIN: Duration = Duration::from_millis(450);
 
 /// Longest election timeout.
 const ELECTION_MAX: Duration = Duration::from_millis(900);
+
+/// How long a question waits for an elector without state: some looks around, and less than a vote's time-out.
+const FOUNDING_PATIENCE: Duration = Duration::from_millis(300);
 
 /// How long a part of a snapshot may take.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(2);

@@ -212,8 +212,7 @@ impl Wire for MeshWire {
             let Some(node) = self.node.upgrade() else {
                 return Surroundings::default();
             };
-            let electors = node.ask(&node.roster.electors).await;
-            let others = self.ask_others(&node).await;
+            let (electors, others) = tokio::join!(node.ask(&node.roster.electors), self.ask_others(&node));
             let told = electors.values().filter_map(|view| view.seen).max();
             Surroundings { seen: told.max(others).max(node.fence.highest()), electors }
         })

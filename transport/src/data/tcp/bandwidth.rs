@@ -12,6 +12,7 @@ use bench_core::time::Mono;
 use bench_core::units::BitsPerSecond;
 use rustix::io::Errno;
 
+use super::buffer::PageBuffer;
 use super::counter::{Counter, sample};
 use super::pace::{Pacer, Turn};
 use super::payload::{Checker, Payload, combined};
@@ -179,17 +180,20 @@ fn sink(
     stop: &Stop,
 ) -> Result<(Counter, DataCheck), Failure> {
     let mut counter = Counter::new(timing);
-    let mut buffer = vec![0; block];
+    let mut buffer = PageBuffer::zeroed(block);
+    // Blocks are filled to their end before the next one begins, as the source wrote them.
+    let mut filled = 0;
     let mut last = timing.at;
     // A slow but living source is left in time for it to learn that the traffic is over.
     let patience = timing.deadline().before(PEER_GRACE / 4);
     loop {
-        let received = stream.receive(&mut buffer);
+        let received = stream.receive(&mut buffer[filled..]);
         let now = clock::now();
         match received {
             Ok(Received::Bytes(bytes)) => {
                 let stage = counter.add(now, bytes);
-                checker.take(&buffer[..bytes], stage);
+                checker.take(&buffer[filled..filled + bytes], stage);
+                filled = if filled + bytes == block { 0 } else { filled + bytes };
                 last = now;
             }
             Ok(Received::Idle) => counter.look(now),

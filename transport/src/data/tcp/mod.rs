@@ -9,6 +9,7 @@
 //! caller's.
 
 mod bandwidth;
+mod buffer;
 mod counter;
 mod dial;
 mod failure;
@@ -26,7 +27,7 @@ use bench_core::plan::{TestCase, TestKind};
 use bench_core::record::{Evidence, Failure, Phase};
 
 use self::listen::Listener;
-use self::stream::Stream;
+use self::stream::{Remainders, Stream};
 use super::{Backend, Endpoint, Stop, Timing, out_of_order, refuse_late_start, unless_stopped};
 use crate::clock;
 
@@ -138,7 +139,7 @@ impl TcpEndpoint {
         };
         for stream in &armed.streams {
             stream
-                .arm(self.task.case.wait)
+                .arm(self.task.case.wait, remainders(&self.task.case))
                 .map_err(|error| failure::broken(stream, error, Phase::Connect))?;
         }
         Ok(armed)
@@ -150,6 +151,14 @@ fn streams(case: &TestCase) -> u16 {
     match case.kind {
         TestKind::TcpBw => case.streams.max(1),
         TestKind::TcpLat => 1,
+    }
+}
+
+/// A held rate is kept with even spacing, so its pieces leave at once too.
+fn remainders(case: &TestCase) -> Remainders {
+    match (case.kind, case.rate_limit) {
+        (TestKind::TcpBw, None) => Remainders::Join,
+        (TestKind::TcpBw, Some(_)) | (TestKind::TcpLat, _) => Remainders::AtOnce,
     }
 }
 

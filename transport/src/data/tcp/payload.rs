@@ -9,13 +9,14 @@ use bench_core::measure::DataCheck;
 use bench_core::plan::Verify;
 
 use super::Token;
+use super::buffer::PageBuffer;
 use super::counter::Stage;
 
 /// What a stream carries.
 #[derive(Debug)]
 pub(super) struct Payload {
     /// One period and one block more, so that a block that begins anywhere in the period is one slice.
-    bytes: Vec<u8>,
+    bytes: PageBuffer,
     block: usize,
     repeat: Repeat,
 }
@@ -47,7 +48,7 @@ impl Payload {
             let missing = length - bytes.len();
             bytes.extend_from_within(..missing.min(period));
         }
-        Self { bytes, block, repeat }
+        Self { bytes: PageBuffer::from(bytes.as_slice()), block, repeat }
     }
 
     /// The block that begins at this position of the stream.

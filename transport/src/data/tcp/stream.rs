@@ -18,6 +18,16 @@ pub(super) struct Stream {
     index: u16,
 }
 
+/// What happens to the end of a block that fills no segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remainders {
+    /// It waits for the next block (Nagle's rule, the kernel's default): in a bandwidth test one is always coming, and
+    /// small segments between large ones cost what large ones do.
+    Join,
+    /// It is sent at once (TCP_NODELAY): in a latency test the peer waits for it.
+    AtOnce,
+}
+
 /// What a receive brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
@@ -48,8 +58,11 @@ impl Stream {
     }
 
     /// Gives the socket the wait mode of the measurement. Buffer sizes stay the kernel's.
-    pub(super) fn arm(&self, wait: WaitMode) -> io::Result<()> {
-        self.socket.set_tcp_nodelay(true)?;
+    pub(super) fn arm(&self, wait: WaitMode, remainders: Remainders) -> io::Result<()> {
+        self.socket.set_tcp_nodelay(match remainders {
+            Remainders::Join => false,
+            Remainders::AtOnce => true,
+        })?;
         match wait {
             WaitMode::Blocking => {
                 self.socket.set_nonblocking(false)?;
