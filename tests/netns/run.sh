@@ -70,5 +70,5 @@ cargo build --locked -p railmesh
 target="${CARGO_TARGET_DIR:-target}"
 RAILMESH_BIN="$(realpath "$target")/debug/railmesh"
 export RAILMESH_BIN
-cargo test --locked -p tests --test scenarios -- --ignored "$filter" --test-threads=1 "${without[@]}"
+cargo test --locked -p tests --test scenarios -- --ignored "$filter" --test-threads=1 --nocapture "${without[@]}"
 finish

@@ -146,7 +146,8 @@ impl Node {
         let missing: Vec<String> = electors
             .iter()
             .filter_map(|elector| {
-                let name = &self.roster.peers[elector.usize()].node;
+                let peer = &self.roster.peers[elector.usize()];
+                let name = format!("{} at {}:{}", peer.node, peer.host, peer.port);
                 match views.get(elector).map(|view| &view.standing) {
                     Some(Standing::Voter { .. }) => None,
                     Some(Standing::Empty { .. }) => Some(format!("{name} (waits for the others)")),

@@ -37,7 +37,10 @@ impl Fence {
     pub(crate) fn pass(&self, epoch: Epoch) -> Result<(), Response> {
         match self.rule().pass(epoch) {
             Passage::Open => Ok(()),
-            Passage::Stale { seen } => Err(Response::StaleEpoch { seen }),
+            Passage::Stale { seen } => {
+                tracing::warn!(%epoch, %seen, "a command of an epoch that is over is refused");
+                Err(Response::StaleEpoch { seen })
+            }
             Passage::Shut { told, majority } => Err(Response::Invalid {
                 reason: format!(
                     "this process just started and has read the epoch from {told} of {majority} electors so far"

@@ -43,9 +43,7 @@ impl Node {
         };
         let clock = round.clock().unwrap_or_default();
         let at = clock.to_local(start.at);
-        self.first_start.call_once(|| {
-            tracing::info!(round = %start.key.round, at_ns = at.as_nanos(), "takes part in its first round");
-        });
+        self.log_start(&start, at);
         let mut running = JoinSet::new();
         for armed in round.armed() {
             let wanted = start.cells.contains(&armed.cell.id);
@@ -71,6 +69,19 @@ impl Node {
             tracing::error!(%error, "observations could not be written to the journal; they are reported only");
         }
         observations
+    }
+
+    /// The first round of each epoch is news (between the end of one epoch and this instant lies what its end cost), the
+    /// others are detail.
+    fn log_start(&self, start: &Start, at: Mono) {
+        let (round, epoch, at_ns) = (start.key.round, start.key.epoch, at.as_nanos());
+        let mut logged = self.first_start.lock().expect("nothing panics while the first start is held");
+        if *logged < Some(epoch) {
+            *logged = Some(epoch);
+            tracing::info!(%round, %epoch, at_ns, "takes part in its first round of this epoch");
+        } else {
+            tracing::debug!(%round, %epoch, at_ns, "takes part in a round");
+        }
     }
 
     /// Drops whatever is set up of a round.

@@ -31,10 +31,10 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use bench_core::ids::{BootId, NodeId, NodeIndex};
+use bench_core::ids::{BootId, Epoch, NodeId, NodeIndex};
 use bench_core::message::{Request, Response, Role, TaskId};
 use bench_core::node::{NodeInventory, RailEndpoint};
 use bench_core::roster::Roster;
@@ -91,8 +91,8 @@ pub(crate) struct Node {
     /// Set once, right after the mesh is bound: the mesh needs the node as its service first.
     network: OnceLock<Network>,
     next_task: AtomicU64,
-    /// Done when the first round was started here: its instant is logged once.
-    first_start: Once,
+    /// The epoch whose first round here was logged with its instant.
+    first_start: Mutex<Option<Epoch>>,
 }
 
 #[derive(Debug)]
@@ -130,7 +130,7 @@ impl Agent {
             commander: Mutex::new(None),
             network: OnceLock::new(),
             next_task: AtomicU64::new(1),
-            first_start: Once::new(),
+            first_start: Mutex::new(None),
             config,
         });
         let refusals = node.open_network()?;

@@ -122,7 +122,9 @@ pub(super) fn absence(
     let name = &context.config.roster[node.usize()];
     let reason = match &context.members.states()[node.usize()] {
         MemberState::Present { .. } if inventories[node.usize()].is_some() => return None,
-        MemberState::Present { .. } => format!("{name} has told no inventory in this epoch"),
+        MemberState::Present { .. } => {
+            format!("{name} has not answered since this epoch began: it was killed, hangs or is cut off")
+        }
         MemberState::Never => format!("{name} never joined"),
         MemberState::Gone { reason } => format!("{name} is gone: {reason}"),
     };

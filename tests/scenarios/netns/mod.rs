@@ -2,7 +2,11 @@
 
 mod absent_nodes;
 mod clocks;
+mod coordinator_cut_off;
+mod coordinator_dies;
 mod death_in_a_round;
+mod elections_under_load;
+mod electors_lose_state;
 mod hang_in_a_round;
 mod partition;
 mod service;

@@ -90,6 +90,20 @@ impl Fabric {
         self.switch.ip(&["link", "set", &format!("n{node}.{CONTROL}"), "up"]);
     }
 
+    /// Drops what a node sends to another on the control network; what that one sends still arrives.
+    pub(crate) fn deafen(&self, sender: u8, receiver: u8) {
+        let receiver = format!("{}/32", control_address(receiver));
+        self.node(sender).ip(&["route", "add", "blackhole", &receiver]);
+    }
+
+    /// Holds the control interfaces at `rate`, both ways.
+    pub(crate) fn limit_control(&self, rate: &str) {
+        for node in 1..=self.nodes.len() as u8 {
+            self.node(node).hold_at(CONTROL, rate);
+            self.switch.hold_at(&format!("n{node}.{CONTROL}"), rate);
+        }
+    }
+
     /// Another namespace on the control network.
     pub(crate) fn host(&self, name: &str, address: Ipv4Addr) -> Namespace {
         let tag = self.switch.name.trim_end_matches("sw");

@@ -132,6 +132,39 @@ impl Mesh {
         self.agents.insert(node, process);
     }
 
+    /// Kills a node's agent and waits for its end.
+    pub(crate) fn stop_agent(&mut self, node: u8) {
+        self.agents.remove(&node);
+    }
+
+    /// Starts agents with further flags from now on.
+    pub(crate) fn with_flags(mut self, flags: &[&str]) -> Self {
+        self.spec = self.spec.flags(flags);
+        self
+    }
+
+    /// The folder of a node's state.
+    pub(crate) fn state(&self, node: u8) -> PathBuf {
+        self.folder.path().join(&self.spec.site.node(node).name)
+    }
+
+    /// The instants, CLOCK_MONOTONIC in ns, at which a node began its first round of each epoch; with -v, every round.
+    pub(crate) fn starts(&mut self, node: u8) -> Vec<u64> {
+        self.rounds(node, "at_ns=", |value| value.parse().ok())
+    }
+
+    /// The terms of the epochs in whose rounds a node took part, in the order of its log.
+    pub(crate) fn terms(&mut self, node: u8) -> Vec<u64> {
+        self.rounds(node, "epoch=", |value| value.split('.').next()?.parse().ok())
+    }
+
+    fn rounds(&mut self, node: u8, field: &str, read: impl Fn(&str) -> Option<u64>) -> Vec<u64> {
+        let log = self.agent(node).stderr();
+        let lines = log.lines().filter(|line| line.contains(" takes part in "));
+        let values = lines.filter_map(|line| line.split_once(field)?.1.split_whitespace().next());
+        values.filter_map(read).collect()
+    }
+
     /// The command line of a node's agent.
     pub(crate) fn agent_command(&self, node: u8) -> Command {
         self.agent_of(program(), node)
@@ -152,7 +185,7 @@ impl Mesh {
             command.args(["--rails", &rails.join(",")]);
         }
         command.arg("--key").arg(self.key());
-        command.arg("--state").arg(self.folder.path().join(&site.name));
+        command.arg("--state").arg(self.state(node));
         command.args(&self.spec.flags);
         command
     }
