@@ -40,7 +40,7 @@ impl Default for Limits {
             farewell: Duration::from_secs(1),
             idle: Duration::from_secs(15),
             keep_alive: Duration::from_secs(4),
-            handshakes: 64,
+            handshakes: 256,
             streams: 64,
         }
     }
