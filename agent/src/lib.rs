@@ -22,6 +22,8 @@ pub mod inventory;
 #[cfg(feature = "control")]
 pub mod node;
 #[cfg(feature = "control")]
+pub mod one_shot;
+#[cfg(feature = "control")]
 pub mod output;
 pub mod pipe;
 #[cfg(feature = "control")]

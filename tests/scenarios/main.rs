@@ -9,6 +9,8 @@ mod support;
 mod demo;
 // Packets of strangers.
 mod flood;
+// Agents of a batch job: one run, one report, one exit code.
+mod one_shot;
 // Wrong key, build, roster, name.
 mod refused_peers;
 // Clients, runs, results and reports.

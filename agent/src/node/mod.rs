@@ -14,6 +14,7 @@
 //! | reading the epoch | [`Agent`] | a majority of electors has told it | it only asks |
 //! | one call to an agent | the command post | its deadline | its answer is an event; nobody else waits for it |
 
+mod attend;
 mod command_post;
 mod config;
 mod elections;
@@ -34,8 +35,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock};
 use std::time::Duration;
 
-use bench_core::ids::{BootId, NodeId, NodeIndex};
-use bench_core::message::{Request, Response, Role, TaskId};
+use bench_core::ids::{BootId, NodeId, NodeIndex, RunId};
+use bench_core::message::{Outcome, Request, Response, Role, TaskId};
 use bench_core::node::{NodeInventory, RailEndpoint};
 use bench_core::roster::Roster;
 use bench_core::time::{ClockOffset, ClockSample, Mono};
@@ -48,6 +49,7 @@ use transport::control::resolve::Resolver;
 
 use crate::electors::Electors;
 use crate::inventory::{Host, wall_seconds};
+use crate::one_shot::Part;
 use crate::supervise::Pool;
 use command_post::CommandPost;
 pub use config::{AgentConfig, AgentError, Deps};
@@ -80,6 +82,8 @@ pub(crate) struct Node {
     fence: Fence,
     journals: Journals,
     results: Results,
+    /// How the latest run ended that this node was asked for while it commands.
+    outcome: tokio::sync::Mutex<Option<(RunId, Outcome)>>,
     rounds: Rounds,
     pool: Pool,
     /// On an elector.
@@ -122,6 +126,7 @@ impl Agent {
             rails: config.rails.clone(),
             fence: Fence::new(config.roster.electors.len()),
             results: Results::default(),
+            outcome: tokio::sync::Mutex::default(),
             journals,
             rounds: Rounds::default(),
             pool: Pool::new(deps.factory, deps.specs),
@@ -147,12 +152,22 @@ impl Agent {
 
     /// Waits until most electors that this agent dials refuse it: another living agent has its name, or it runs another
     /// build. A single one may be at fault itself.
-    pub async fn refused(&mut self) -> String {
+    pub async fn refused(&self) -> String {
         let dialed = link::dialed_by(self.node.me, &self.node.roster).len();
         let most = |refusals: &Refusals| refusals.len() * 2 > dialed;
-        match self.refusals.wait_for(most).await {
+        let mut refusals = self.refusals.clone();
+        match refusals.wait_for(most).await {
             Ok(refusals) => refusals.values().next().cloned().unwrap_or_default(),
             Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// What this node is to the mesh at this moment.
+    pub fn part(&self) -> Part {
+        match &self.node.post {
+            Some(post) if post.epoch().is_some() => Part::Coordinator,
+            Some(_) => Part::Elector,
+            None => Part::Member,
         }
     }
 

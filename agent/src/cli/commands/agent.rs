@@ -1,4 +1,4 @@
-//! `railmesh agent`: this node's agent, until it is stopped.
+//! `railmesh agent`: this node's agent, until it is stopped or its one run is over.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use bench_core::roster::Roster;
 use tracing::level_filters::LevelFilter;
 use transport::control::identity::MeshKey;
 
+use super::one_shot::Job;
 use crate::build_id::build_hash;
 use crate::cli::args::AgentArgs;
 use crate::cli::exit::{Exit, ExitError};
@@ -28,18 +29,36 @@ pub(crate) fn run(args: AgentArgs, verbose: u8) -> Result<Exit, ExitError> {
         runtime::die_with_parent().map_err(ExitError::not_measured)?;
     }
     runtime::block_on(async {
-        let (config, deps) = resolve(&args).await?;
+        let (mut config, deps) = resolve(&args).await?;
         let name = config.roster.peers[config.me.usize()].node.clone();
         let listen = config.listen;
-        let mut agent = Agent::start(config, deps).map_err(ExitError::usage)?;
+        let job = Job::of(&args, &config)?;
+        if let Some(exit) = job.as_ref().map(Job::ended_before).transpose()?.flatten() {
+            return Ok(exit);
+        }
+        if let Some(job) = &job {
+            job.state().clone_into(&mut config.state);
+        }
+        let agent = Agent::start(config, deps).map_err(ExitError::usage)?;
         tracing::info!(node = %name, %listen, build = %build_hash(), "the agent is up");
         let exit = tokio::select! {
-            () = runtime::interrupted() => Ok(Exit::Pass),
+            exit = act(&agent, job.as_ref()) => exit,
             reason = agent.refused() => Err(ExitError::usage(anyhow!("{name} cannot be part of this mesh: {reason}"))),
         };
         agent.shutdown().await;
         exit
     })
+}
+
+/// Plays the job, or serves until the process is told to stop.
+async fn act(agent: &Agent, job: Option<&Job>) -> Result<Exit, ExitError> {
+    match job {
+        Some(job) => job.play(agent).await,
+        None => {
+            runtime::interrupted().await;
+            Ok(Exit::Pass)
+        }
+    }
 }
 
 /// What was typed to what the agent needs.

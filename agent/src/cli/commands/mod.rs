@@ -5,6 +5,8 @@ pub(super) mod attach;
 pub(super) mod cancel;
 pub(super) mod demo;
 pub(super) mod keygen;
+pub(super) mod one_shot;
+
 pub(super) mod report;
 pub(super) mod status;
 pub(super) mod sweep;
