@@ -12,6 +12,8 @@ pub mod build_id;
 pub mod cli;
 #[cfg(feature = "control")]
 pub mod client;
+#[cfg(feature = "control")]
+pub mod confirm;
 pub mod cpus;
 #[cfg(feature = "control")]
 pub mod demo;

@@ -152,6 +152,11 @@ impl CommandPost {
             .collect()
     }
 
+    /// Who of the roster is not here.
+    pub(crate) fn absent(&self) -> Vec<NodeIndex> {
+        self.machine().members().absent().collect()
+    }
+
     /// Who is here.
     pub(crate) fn present(&self) -> Vec<NodeIndex> {
         let machine = self.machine();

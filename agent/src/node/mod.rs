@@ -23,6 +23,7 @@ mod fence;
 mod journal_file;
 mod link;
 mod measure;
+mod outlook;
 mod results;
 mod rounds;
 mod route;
@@ -49,7 +50,6 @@ use transport::control::resolve::Resolver;
 
 use crate::electors::Electors;
 use crate::inventory::{Host, wall_seconds};
-use crate::one_shot::Part;
 use crate::supervise::Pool;
 use command_post::CommandPost;
 pub use config::{AgentConfig, AgentError, Deps};
@@ -105,6 +105,8 @@ struct Network {
     peers: PeerCache,
     resolver: Resolver,
     refusals: watch::Sender<Refusals>,
+    /// Why the latest try to reach an elector failed, where none has succeeded since.
+    troubles: Mutex<BTreeMap<NodeIndex, String>>,
 }
 
 impl Agent {
@@ -162,15 +164,6 @@ impl Agent {
         }
     }
 
-    /// What this node is to the mesh at this moment.
-    pub fn part(&self) -> Part {
-        match &self.node.post {
-            Some(post) if post.epoch().is_some() => Part::Coordinator,
-            Some(_) => Part::Elector,
-            None => Part::Member,
-        }
-    }
-
     /// The name of this node.
     pub fn name(&self) -> &NodeId {
         self.node.name()
@@ -223,7 +216,7 @@ impl Node {
             Some(server) => Resolver::with_server(server, &[])?,
             None => Resolver::system()?,
         };
-        let network = Network { mesh, peers, resolver, refusals };
+        let network = Network { mesh, peers, resolver, refusals, troubles: Mutex::default() };
         self.network.set(network).expect("the network of a node is opened once");
         Ok(heard)
     }

@@ -190,6 +190,11 @@ impl Mesh {
         self.agents.remove(&node).expect("the scenario started this agent")
     }
 
+    /// All agents in the order of their nodes, to wait for their ends.
+    pub(crate) fn take_agents(&mut self) -> Vec<Process> {
+        std::mem::take(&mut self.agents).into_values().collect()
+    }
+
     /// A client's command line: `words`, then where the mesh is and its key.
     pub(crate) fn client<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Command {
         self.client_with_key(words, &self.key())

@@ -4,8 +4,9 @@ pub(super) mod agent;
 pub(super) mod attach;
 pub(super) mod cancel;
 pub(super) mod demo;
+mod expected;
 pub(super) mod keygen;
-pub(super) mod one_shot;
+mod one_shot;
 
 pub(super) mod report;
 pub(super) mod status;
