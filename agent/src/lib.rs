@@ -12,6 +12,8 @@ pub mod build_id;
 pub mod cli;
 #[cfg(feature = "control")]
 pub mod client;
+#[cfg(feature = "control")]
+pub mod confirm;
 pub mod cpus;
 #[cfg(feature = "control")]
 pub mod demo;
@@ -21,6 +23,8 @@ pub mod electors;
 pub mod inventory;
 #[cfg(feature = "control")]
 pub mod node;
+#[cfg(feature = "control")]
+pub mod one_shot;
 #[cfg(feature = "control")]
 pub mod output;
 pub mod pipe;

@@ -1,7 +1,7 @@
 //! What happens to the machine.
 
 use bench_core::ids::{BootId, Epoch, NodeIndex, RunId};
-use bench_core::message::{Response, RoundKey};
+use bench_core::message::{Attending, Response, RoundKey};
 use bench_core::plan::Plan;
 use thiserror::Error;
 
@@ -46,6 +46,21 @@ pub enum Event {
         run: RunId,
         /// What it wants.
         plan: Box<Plan>,
+        /// Seconds since 1970: a label.
+        wall_seconds: u64,
+    },
+    /// A one-shot agent is here, or about to leave.
+    Attended {
+        /// The agent.
+        node: NodeIndex,
+        /// The run that it means.
+        run: RunId,
+        /// What that measures.
+        plan: Box<Plan>,
+        /// How far it is.
+        attending: Attending,
+        /// Who has printed the report, as far as it knows.
+        printed_by: Option<NodeIndex>,
         /// Seconds since 1970: a label.
         wall_seconds: u64,
     },

@@ -50,7 +50,7 @@ impl Fence {
             Some(seen) if epoch < seen => return Passage::Stale { seen },
             Some(_) | None => self.learn(NodeIndex(epoch.elector), Some(epoch)),
         }
-        if self.told.len() < self.majority {
+        if !self.is_open() {
             return Passage::Shut { told: self.told.len(), majority: self.majority };
         }
         Passage::Open
@@ -65,6 +65,11 @@ impl Fence {
     /// Remembers an epoch that another node has seen.
     pub fn raise(&mut self, epoch: Option<Epoch>) {
         self.highest = self.highest.max(epoch);
+    }
+
+    /// Whether a majority of the electors has told its epoch: before that nobody is obeyed.
+    pub fn is_open(&self) -> bool {
+        self.told.len() >= self.majority
     }
 
     /// The highest epoch seen.

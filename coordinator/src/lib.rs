@@ -25,6 +25,7 @@ mod event;
 mod fence;
 mod machine;
 mod members;
+mod muster;
 mod run;
 
 pub use command::Command;
@@ -34,4 +35,5 @@ pub use event::{CallFault, CallTag, Event, Ticket};
 pub use fence::{Fence, Passage};
 pub use machine::Coordinator;
 pub use members::{MemberState, Members};
+pub use muster::Attendance;
 pub use run::{RunPhase, RunView};

@@ -1,5 +1,7 @@
 //! The coordinator: members, and at most one run at a time.
 
+mod attend;
+
 use std::collections::VecDeque;
 
 use bench_core::ids::{Epoch, NodeIndex, RunId};
@@ -13,6 +15,7 @@ use crate::config::Config;
 use crate::decision::{AcceptedRun, Decisions, Entry};
 use crate::event::{CallFault, CallTag, Event, Ticket};
 use crate::members::Members;
+use crate::muster::{Comer, Muster};
 use crate::run::{Context, Run, RunView};
 
 /// The run machine of one elector. It does nothing until it is elected and nothing after it is deposed.
@@ -23,6 +26,7 @@ pub struct Coordinator {
     join_deadline: Mono,
     members: Members,
     decisions: Decisions,
+    muster: Muster,
     runs: VecDeque<Run>,
     commands: VecDeque<Command>,
 }
@@ -37,6 +41,7 @@ impl Coordinator {
             join_deadline: Mono::from_nanos(0),
             members,
             decisions: Decisions::default(),
+            muster: Muster::default(),
             runs: VecDeque::new(),
             commands: VecDeque::new(),
         }
@@ -54,10 +59,14 @@ impl Coordinator {
             }
             Event::Left { node, reason } => {
                 self.members.leave(node, reason.clone());
+                self.muster.left(node);
                 self.with_run(now, |run, context| run.left(node, &reason, context));
             }
             Event::Submit { ticket, run, plan, wall_seconds } => {
                 self.submit(ticket, run, *plan, wall_seconds, now);
+            }
+            Event::Attended { node, run, plan, attending, printed_by, wall_seconds } => {
+                self.attended(Comer { node, run, plan, wall_seconds }, attending, printed_by, now);
             }
             Event::Cancel { run } => self.cancel(run, now),
             Event::Answered { node, tag, result } => self.answered(node, tag, result, now),
@@ -71,17 +80,24 @@ impl Coordinator {
 
     /// When [`Coordinator::on_deadline`] is due; `None` if time changes nothing.
     pub fn next_deadline(&self) -> Option<Mono> {
-        self.runs.back().and_then(Run::next_deadline)
+        let run = self.runs.back().and_then(Run::next_deadline);
+        run.into_iter().chain(self.muster_deadline()).min()
     }
 
     /// Time passed a deadline.
     pub fn on_deadline(&mut self, now: Mono) {
         self.with_run(now, Run::on_deadline);
+        self.close_muster(now);
     }
 
     /// The epoch in which this elector commands; `None` if it does not.
     pub fn epoch(&self) -> Option<Epoch> {
         self.epoch
+    }
+
+    /// The latest run that the electors know to be over.
+    pub fn last_ended(&self) -> Option<RunId> {
+        self.decisions.ended
     }
 
     /// Who is here.
@@ -102,6 +118,7 @@ impl Coordinator {
         self.epoch = Some(epoch);
         self.decisions = decisions;
         self.join_deadline = now.after(self.config.join_timeout);
+        self.muster_anew();
         self.drop_open_run("it was elected anew");
         if let Some(accepted) = self.decisions.running.clone() {
             self.take_over(accepted, epoch, now);
@@ -121,6 +138,7 @@ impl Coordinator {
 
     fn deposed(&mut self, reason: &str) {
         self.epoch = None;
+        self.muster_anew();
         self.commands.clear();
         self.drop_open_run(reason);
     }
@@ -151,6 +169,7 @@ impl Coordinator {
         }
         let join_deadline = self.join_deadline.max(now);
         self.with_run(now, |run, context| run.committed(entry, join_deadline, context));
+        self.play_agreed(now);
     }
 
     fn submit(&mut self, ticket: Ticket, id: RunId, plan: Plan, wall_seconds: u64, now: Mono) {
@@ -183,7 +202,7 @@ impl Coordinator {
         }
         let mut out = Vec::new();
         let mut context = Context { config: &self.config, members: &self.members, out: &mut out, now };
-        let run = Run::new(id, plan, epoch, ticket, wall_seconds, &mut context);
+        let run = Run::new(id, plan, epoch, Some(ticket), wall_seconds, &mut context);
         self.keep(run);
         self.commands.extend(out);
     }

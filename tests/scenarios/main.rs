@@ -7,8 +7,12 @@ mod support;
 
 // The demo: a whole run and its faults.
 mod demo;
+// A roster of plain address records.
+mod expected_addresses;
 // Packets of strangers.
 mod flood;
+// Agents of a batch job: one run, one report, one exit code.
+mod one_shot;
 // Wrong key, build, roster, name.
 mod refused_peers;
 // Clients, runs, results and reports.

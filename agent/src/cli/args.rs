@@ -29,7 +29,8 @@ pub struct Cli {
 pub enum Command {
     /// Make a mesh key. Every node of the mesh gets the same file.
     Keygen(KeygenArgs),
-    /// Run this node's agent until it is stopped.
+    /// Run this node's agent until it is stopped, or with --run until one run is over.
+    #[command(after_help = EXIT_CODES)]
     Agent(Box<AgentArgs>),
     /// Measure: submit a plan to any agent, show its progress and the report. Exit code = verdict.
     #[command(after_help = EXIT_CODES)]
@@ -115,6 +116,22 @@ pub struct AgentArgs {
     /// Begin a new generation of the mesh, the same number on every node: leaves the election state of older ones behind.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub new_generation: u64,
+    /// Play this plan (TOML) once all nodes have started the same command, for batch systems. One node, the first that is
+    /// here, prints the report; all exit with the verdict.
+    #[arg(long, value_name = "PLAN.toml", requires = "exit_when_done")]
+    pub run: Option<PathBuf>,
+    /// With --run: exit when the run is over. The exit code is the verdict's.
+    #[arg(long, requires = "run")]
+    pub exit_when_done: bool,
+    /// With --run: tells runs of the same plan apart, the same word on every node. Default: SLURM_JOB_ID if it is set.
+    #[arg(long, env = "RAILMESH_JOB", value_name = "WORD")]
+    pub job: Option<String>,
+    /// With --run: the run folder, on the node that prints. Default: railmesh-runs/RUN.
+    #[arg(long, value_name = "DIR", requires = "run")]
+    pub out: Option<PathBuf>,
+    /// With --run: print result.json instead of the report.
+    #[arg(long, requires = "run")]
+    pub json: bool,
     /// Pretend a fault, for trials: slow=r1:100M caps rail 1 of this node in both directions.
     #[arg(long, value_name = "FAULT", hide = true)]
     pub emulate: Vec<String>,

@@ -87,7 +87,7 @@ pub(crate) fn conclude(
     ended: Result<Followed, FollowError>,
     json: bool,
 ) -> Result<Exit, ExitError> {
-    sink.finish().map_err(ExitError::not_measured)?;
+    let written = sink.finish();
     let report = match (sink.report(), ended) {
         (Ok(report), Ok(_)) => report,
         (Ok(report), Err(error)) => {
@@ -98,6 +98,8 @@ pub(crate) fn conclude(
         (Err(error), Ok(_)) => return Err(ExitError::not_measured(error)),
     };
     print_report(&report, json);
+    // What could not be written is on stdout at least.
+    written.map_err(ExitError::not_measured)?;
     if let Some(folder) = sink.folder() {
         eprintln!("run folder: {}", folder.path().display());
     }

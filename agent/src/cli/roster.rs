@@ -2,24 +2,35 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use bench_core::ids::{Generation, NodeId, NodeIndex};
-use bench_core::roster::{
-    Peer, Roster, RosterError, parse_hostfile, parse_peers, parse_pod_pattern, peers_from_addresses,
-};
+use bench_core::roster::{Peer, Roster, parse_hostfile, parse_peers, parse_pod_pattern};
 use transport::control::resolve::Resolver;
 
 use super::args::AgentArgs;
 use super::exit::ExitError;
 use crate::inventory::Interface;
 
-/// The roster that the flags name; asks DNS where they name a Service without pod names.
+/// Where the roster comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum RosterSource {
+    /// The flags.
+    Known(Roster),
+    /// The addresses of a Service, which all agents have to confirm.
+    Service {
+        /// NAME or NAME:PORT.
+        service: String,
+        /// How many there must be.
+        expect: usize,
+    },
+}
+
+/// The roster that the flags name.
 ///
 /// # Errors
-/// Exit code 2 for what was typed; 3 if a Service does not come to the expected number of addresses in time.
-pub(crate) async fn resolve(args: &AgentArgs) -> Result<Roster, ExitError> {
+/// Exit code 2 for what was typed.
+pub(crate) fn resolve(args: &AgentArgs) -> Result<RosterSource, ExitError> {
     let peers = match (&args.peers, &args.hostfile, &args.service) {
         (Some(list), _, _) => parse_peers(list, DEFAULT_PORT).context("--peers").map_err(ExitError::usage)?,
         (None, Some(path), _) => {
@@ -32,7 +43,9 @@ pub(crate) async fn resolve(args: &AgentArgs) -> Result<Roster, ExitError> {
         }
         (None, None, Some(service)) => match (&args.pods, args.expect) {
             (Some(pattern), _) => pods(pattern, service)?,
-            (None, Some(expect)) => return expected(args, service, expect).await,
+            (None, Some(expect)) => {
+                return Ok(RosterSource::Service { service: service.clone(), expect });
+            }
             (None, None) => {
                 return Err(ExitError::usage(anyhow!(
                     "--service {service} gives no order of nodes: add --pods PATTERN (such as railmesh-[0-3]) or --expect N"
@@ -41,6 +54,14 @@ pub(crate) async fn resolve(args: &AgentArgs) -> Result<Roster, ExitError> {
         },
         (None, None, None) => return Err(ExitError::usage(anyhow!("name the roster with --peers"))),
     };
+    of_peers(args, peers).map(RosterSource::Known)
+}
+
+/// The roster of these peers, with the electors and the generation of the flags.
+///
+/// # Errors
+/// Exit code 2 if the flags do not fit it.
+pub(crate) fn of_peers(args: &AgentArgs, peers: Vec<Peer>) -> Result<Roster, ExitError> {
     Roster::new(peers, args.electors, Generation(args.new_generation)).map_err(ExitError::usage)
 }
 
@@ -49,34 +70,11 @@ fn pods(pattern: &str, service: &str) -> Result<Vec<Peer>, ExitError> {
     parse_pod_pattern(pattern, service, port).context("--pods").map_err(ExitError::usage)
 }
 
-/// Asks DNS until the Service has exactly the expected number of addresses.
-async fn expected(args: &AgentArgs, service: &str, expect: usize) -> Result<Roster, ExitError> {
-    let (host, port) = split_port(service);
-    let resolver = resolver(args.dns)?;
-    let deadline = Instant::now() + args.join_timeout;
-    loop {
-        let problem = match resolver.lookup(host).await {
-            Ok(addresses) => match peers_from_addresses(&addresses, port, expect) {
-                Ok(peers) => {
-                    return Roster::new(peers, args.electors, Generation(args.new_generation))
-                        .map_err(ExitError::usage);
-                }
-                Err(error) => describe_count(host, &error),
-            },
-            Err(error) => error.to_string(),
-        };
-        if Instant::now() >= deadline {
-            return Err(ExitError::not_measured(anyhow!("{problem}; waited {:?}", args.join_timeout)));
-        }
-        tokio::time::sleep(ASK_EVERY).await;
-    }
-}
-
-fn describe_count(host: &str, error: &RosterError) -> String {
-    format!("the Service {host}: {error}")
-}
-
-fn resolver(server: Option<SocketAddr>) -> Result<Resolver, ExitError> {
+/// Whom to ask for names.
+///
+/// # Errors
+/// Exit code 2 if the system's configuration cannot be used.
+pub(crate) fn resolver(server: Option<SocketAddr>) -> Result<Resolver, ExitError> {
     match server {
         Some(server) => Resolver::with_server(server, &[]),
         None => Resolver::system(),
@@ -85,7 +83,7 @@ fn resolver(server: Option<SocketAddr>) -> Result<Resolver, ExitError> {
 }
 
 /// `name` or `name:port`.
-fn split_port(service: &str) -> (&str, u16) {
+pub(crate) fn split_port(service: &str) -> (&str, u16) {
     match service.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
         Some((host, Ok(port))) => (host, port),
         Some((_, Err(_))) | None => (service, DEFAULT_PORT),
@@ -153,9 +151,6 @@ fn short_list(roster: &Roster) -> String {
 
 /// UDP port of an agent where the roster names none.
 const DEFAULT_PORT: u16 = 7777;
-
-/// Pause between two questions to DNS.
-const ASK_EVERY: Duration = Duration::from_millis(500);
 
 /// Names of the roster in an error.
 const NAMES_SHOWN: usize = 8;

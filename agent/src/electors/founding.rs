@@ -14,7 +14,7 @@ use bench_core::message::{CommandView, Standing};
 
 use super::store::Identity;
 use super::types::ElectorId;
-use super::wire::Surroundings;
+use super::wire::{Attendance, Surroundings};
 
 /// An elector that has no state.
 #[derive(Clone, Debug)]
@@ -27,8 +27,20 @@ pub(super) struct Empty {
     pub(super) electors: Vec<NodeIndex>,
     /// What happened to its state.
     pub(super) past: Past,
+    /// Who must be there.
+    pub(super) quorum: Quorum,
     /// How long it waits for electors that it does not hear.
     pub(super) join_timeout: Duration,
+}
+
+/// Who must be there before a mesh is founded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quorum {
+    /// All electors, or a majority of them after the join timeout: the roster is known beforehand.
+    Majority,
+    /// Every node of the roster, however long that takes: being connected with all of them is the proof that they have
+    /// the same roster.
+    Everybody,
 }
 
 /// What an elector knows of its own past.
@@ -78,8 +90,14 @@ impl Empty {
             return Step::Ask(self.anew());
         }
         let heard = others.len() + 1;
-        let degraded = waited >= self.join_timeout && heard > self.electors.len() / 2;
-        if heard == self.electors.len() || degraded {
+        let enough = match self.quorum {
+            Quorum::Majority => {
+                let degraded = waited >= self.join_timeout && heard > self.electors.len() / 2;
+                heard == self.electors.len() || degraded
+            }
+            Quorum::Everybody => heard == self.electors.len() && around.attendance == Attendance::Full,
+        };
+        if enough {
             let mut boots: Vec<BootId> = others.values().filter_map(|view| boot_of(view)).collect();
             boots.push(self.boot);
             return Step::Found(self.founder(boots));
@@ -121,6 +139,7 @@ mod tests {
             boot: BOOT,
             electors: (0..3).map(NodeIndex).collect(),
             past,
+            quorum: Quorum::Majority,
             join_timeout: Duration::from_secs(30),
         }
     }
@@ -128,7 +147,8 @@ mod tests {
     fn around(views: &[(u16, Standing)], seen: Option<Epoch>) -> Surroundings {
         let view =
             |standing: &Standing| CommandView { seen: None, commander: None, standing: standing.clone() };
-        Surroundings { electors: views.iter().map(|(n, s)| (NodeIndex(*n), view(s))).collect(), seen }
+        let electors = views.iter().map(|(n, s)| (NodeIndex(*n), view(s))).collect();
+        Surroundings { electors, seen, attendance: Attendance::Partial }
     }
 
     fn fresh(boot: u8) -> Standing {
@@ -152,6 +172,21 @@ mod tests {
         assert_eq!(empty(Past::Unknown).decide(&one, SOON), Step::Wait);
         assert!(matches!(empty(Past::Unknown).decide(&one, LATE), Step::Found(_)));
         assert_eq!(empty(Past::Unknown).decide(&around(&[], None), LATE), Step::Wait);
+    }
+
+    #[test]
+    fn a_set_that_has_to_be_confirmed_is_founded_by_nobody_before_every_node_is_there() {
+        let empty = Empty { quorum: Quorum::Everybody, ..empty(Past::Unknown) };
+        let mut all = around(&[(0, fresh(7)), (2, fresh(9))], None);
+        assert_eq!(empty.decide(&all, LATE), Step::Wait, "a node that is no elector is missing");
+        let majority = Surroundings { attendance: Attendance::Full, ..around(&[(0, fresh(7))], None) };
+        assert_eq!(empty.decide(&majority, LATE), Step::Wait);
+        all.attendance = Attendance::Full;
+        assert!(matches!(empty.decide(&all, SOON), Step::Found(_)));
+        // Whoever had everybody there vouches for the others.
+        let founded = Standing::Voter { founders: vec![BootId([7; 16]), BOOT] };
+        let counted = around(&[(0, founded)], None);
+        assert!(matches!(empty.decide(&counted, SOON), Step::Found(_)));
     }
 
     #[test]

@@ -41,6 +41,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout_at};
 
 use self::admit::ask_until_admitted;
+pub use self::founding::Quorum;
 use self::founding::{Empty, Past, Step};
 use self::lead::{Confirmed, Lead};
 use self::network::Network;
@@ -49,7 +50,7 @@ use self::types::{ElectorId, TypeConfig, epoch_of};
 use self::wire::{Answer, Ask, RaftCall, encode};
 
 pub use store::StoreError;
-pub use wire::{Answered, Surroundings, Wire, WireFault};
+pub use wire::{Answered, Attendance, Surroundings, Wire, WireFault};
 
 /// What an elector must know.
 #[derive(Clone, Debug)]
@@ -62,6 +63,8 @@ pub struct ElectorsConfig {
     pub boot: BootId,
     /// All electors, itself included.
     pub electors: Vec<NodeIndex>,
+    /// Who must be there before the mesh is founded.
+    pub quorum: Quorum,
     /// How long it waits for electors that it does not hear before a majority founds the mesh.
     pub join_timeout: Duration,
 }
@@ -224,6 +227,7 @@ impl Electors {
             boot: self.config.boot,
             electors: self.config.electors.clone(),
             past,
+            quorum: self.config.quorum,
             join_timeout: self.config.join_timeout,
         };
         let begun = Instant::now();

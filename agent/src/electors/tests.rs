@@ -78,7 +78,7 @@ impl Wire for Plug {
                 .collect();
             let told = electors.values().filter_map(|view| view.seen).max();
             let seen = *self.board.seen.lock().unwrap();
-            Surroundings { seen: told.max(seen), electors }
+            Surroundings { seen: told.max(seen), electors, ..Surroundings::default() }
         })
     }
 }
@@ -116,6 +116,7 @@ impl Trial {
             me: NodeIndex(me),
             boot: BootId([self.boots; 16]),
             electors: (0..self.count).map(NodeIndex).collect(),
+            quorum: Quorum::Majority,
             join_timeout: self.join_timeout,
         };
         let plug = Arc::new(Plug { me: NodeIndex(me), board: Arc::clone(&self.board) });

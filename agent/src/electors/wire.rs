@@ -37,6 +37,18 @@ pub struct Surroundings {
     pub electors: BTreeMap<NodeIndex, CommandView>,
     /// The highest epoch that any node present has seen.
     pub seen: Option<Epoch>,
+    /// Whether every node of the roster is connected with this one.
+    pub attendance: Attendance,
+}
+
+/// Who of the roster is connected with this node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attendance {
+    /// Somebody is missing.
+    #[default]
+    Partial,
+    /// Nobody is missing.
+    Full,
 }
 
 /// Why an elector gave no answer.

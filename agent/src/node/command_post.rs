@@ -12,8 +12,8 @@ use std::time::Duration;
 use bench_core::ids::{Epoch, NodeIndex, RunId};
 use bench_core::message::{MemberStatus, Response, RunStatus, SubmitReply, WatchReply};
 use bench_core::plan::Plan;
-use bench_core::record;
-use coordinator::{CallFault, CallTag, Command, Config, Coordinator, Event, MemberState, Ticket};
+use bench_core::record::{self, RunRecord};
+use coordinator::{Attendance, CallFault, CallTag, Command, Config, Coordinator, Event, MemberState, Ticket};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::Node;
@@ -99,6 +99,28 @@ impl CommandPost {
         }
     }
 
+    /// Wakes whoever waits for news of anything.
+    pub(crate) fn news(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    /// How far the run of a one-shot agent is; `None` if this node does not command.
+    pub(crate) fn attendance(&self, node: NodeIndex, run: RunId) -> Option<Attendance> {
+        self.machine().attendance(node, run, transport::clock::now())
+    }
+
+    /// All records of a run that is over, if the machine still has them.
+    pub(crate) fn records_of_ended(&self, run: RunId) -> Option<Vec<RunRecord>> {
+        let machine = self.machine();
+        let view = machine.run(Some(run)).filter(|view| view.status().ended)?;
+        Some(view.records().to_vec())
+    }
+
+    /// The latest run that is over.
+    pub(crate) fn last_ended(&self) -> Option<RunId> {
+        self.machine().last_ended()
+    }
+
     /// Stops a run.
     pub(crate) fn cancel(&self, run: Option<RunId>) -> Response {
         if self.machine().run(run).is_none() {
@@ -128,6 +150,11 @@ impl CommandPost {
                 },
             })
             .collect()
+    }
+
+    /// Who of the roster is not here.
+    pub(crate) fn absent(&self) -> Vec<NodeIndex> {
+        self.machine().members().absent().collect()
     }
 
     /// Who is here.
@@ -203,7 +230,7 @@ async fn sleep_until(deadline: Option<bench_core::time::Mono>) {
 }
 
 /// Longest wait for news in one request: below the idle limit of a connection.
-const LONGEST_WATCH: Duration = Duration::from_secs(10);
+pub(super) const LONGEST_WATCH: Duration = Duration::from_secs(10);
 
 /// Why the locks of this module cannot be poisoned.
 const HELD: &str = "nothing panics while the command post's lock is held";

@@ -15,7 +15,7 @@ use transport::control::mesh::ControlError;
 use transport::control::resolve::ResolveError;
 
 use super::emulate::Emulation;
-use crate::electors::StoreError;
+use crate::electors::{Quorum, StoreError};
 use crate::inventory::Host;
 use crate::supervise::{WorkerFactory, WorkerSpec};
 
@@ -40,6 +40,8 @@ pub struct AgentConfig {
     pub rails: Vec<RailEndpoint>,
     /// Where journals and the elector's state are kept.
     pub state: PathBuf,
+    /// Who must be there before the mesh is founded.
+    pub quorum: Quorum,
     /// How long a run waits for nodes that have not joined.
     pub join_timeout: Duration,
     /// Pretended faults.

@@ -15,7 +15,9 @@ use transport::control::mesh::CallError;
 
 use super::command_post::CommandPost;
 use super::{AgentError, Node};
-use crate::electors::{Answered, Duties, Electors, ElectorsConfig, Surroundings, Wire, WireFault};
+use crate::electors::{
+    Answered, Attendance, Duties, Electors, ElectorsConfig, Surroundings, Wire, WireFault,
+};
 
 /// The elector and what it has to say.
 #[derive(Debug)]
@@ -35,6 +37,7 @@ pub(super) fn open(node: &Arc<Node>) -> Result<Elector, AgentError> {
         me: node.me,
         boot: node.boot,
         electors: node.roster.electors.clone(),
+        quorum: node.config.quorum,
         join_timeout: node.config.join_timeout,
     };
     let wire = Arc::new(MeshWire {
@@ -153,7 +156,9 @@ impl Node {
                     Some(Standing::Empty { .. }) => Some(format!("{name} (waits for the others)")),
                     Some(Standing::Mute) => Some(format!("{name} (has lost its state)")),
                     Some(Standing::NoElector) | None => {
-                        Some(format!("{name} (does not answer {})", self.name()))
+                        let why =
+                            self.trouble_with(*elector).map_or_else(String::new, |why| format!(": {why}"));
+                        Some(format!("{name} (does not answer {}{why})", self.name()))
                     }
                 }
             })
@@ -215,7 +220,11 @@ impl Wire for MeshWire {
             };
             let (electors, others) = tokio::join!(node.ask(&node.roster.electors), self.ask_others(&node));
             let told = electors.values().filter_map(|view| view.seen).max();
-            Surroundings { seen: told.max(others).max(node.fence.highest()), electors }
+            let attendance = match node.absent().is_empty() {
+                true => Attendance::Full,
+                false => Attendance::Partial,
+            };
+            Surroundings { seen: told.max(others).max(node.fence.highest()), electors, attendance }
         })
     }
 }

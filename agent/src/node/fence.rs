@@ -86,6 +86,11 @@ impl Fence {
         self.learned.notify_waiters();
     }
 
+    /// Whether a majority of the electors has told its epoch.
+    pub(crate) fn is_open(&self) -> bool {
+        self.rule().is_open()
+    }
+
     /// The highest epoch seen.
     pub(crate) fn highest(&self) -> Option<Epoch> {
         self.rule().highest()

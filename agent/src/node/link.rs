@@ -74,6 +74,7 @@ async fn follow(node: &Weak<Node>, elector: NodeIndex, kept: &mut KeptConnection
                 failures = 0;
                 tracing::info!(elector = %connection.peer(), "connected with an elector");
                 node.refused_by(elector, None);
+                node.trouble(elector, None);
                 if let Remote::Agent { boot, .. } = connection.peer() {
                     node.joined(name, *boot);
                 }
@@ -84,6 +85,7 @@ async fn follow(node: &Weak<Node>, elector: NodeIndex, kept: &mut KeptConnection
             }
             LinkEvent::Failed { error, retry_in } => {
                 tracing::warn!(elector = %name, %error, ?retry_in, "cannot reach an elector yet");
+                node.trouble(elector, Some(error.to_string()));
                 failures += 1;
                 if failures >= FAILURES_TO_RESOLVE {
                     return Next::Resolve;
@@ -91,6 +93,7 @@ async fn follow(node: &Weak<Node>, elector: NodeIndex, kept: &mut KeptConnection
             }
             LinkEvent::GivenUp { error } => {
                 tracing::error!(elector = %name, %error, "refused by an elector");
+                node.trouble(elector, Some(error.to_string()));
                 node.refused_by(elector, Some(error.to_string()));
                 return Next::Later;
             }

@@ -14,6 +14,7 @@
 //! | reading the epoch | [`Agent`] | a majority of electors has told it | it only asks |
 //! | one call to an agent | the command post | its deadline | its answer is an event; nobody else waits for it |
 
+mod attend;
 mod command_post;
 mod config;
 mod elections;
@@ -22,6 +23,7 @@ mod fence;
 mod journal_file;
 mod link;
 mod measure;
+mod outlook;
 mod results;
 mod rounds;
 mod route;
@@ -34,8 +36,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use bench_core::ids::{BootId, Epoch, NodeId, NodeIndex};
-use bench_core::message::{Request, Response, Role, TaskId};
+use bench_core::ids::{BootId, Epoch, NodeId, NodeIndex, RunId};
+use bench_core::message::{Outcome, Request, Response, Role, TaskId};
 use bench_core::node::{NodeInventory, RailEndpoint};
 use bench_core::roster::Roster;
 use bench_core::time::{ClockOffset, ClockSample, Mono};
@@ -80,6 +82,8 @@ pub(crate) struct Node {
     fence: Fence,
     journals: Journals,
     results: Results,
+    /// How the latest run ended that this node was asked for while it commands.
+    outcome: tokio::sync::Mutex<Option<(RunId, Outcome)>>,
     rounds: Rounds,
     pool: Pool,
     /// On an elector.
@@ -101,6 +105,8 @@ struct Network {
     peers: PeerCache,
     resolver: Resolver,
     refusals: watch::Sender<Refusals>,
+    /// Why the latest try to reach an elector failed, where none has succeeded since.
+    troubles: Mutex<BTreeMap<NodeIndex, String>>,
 }
 
 impl Agent {
@@ -122,6 +128,7 @@ impl Agent {
             rails: config.rails.clone(),
             fence: Fence::new(config.roster.electors.len()),
             results: Results::default(),
+            outcome: tokio::sync::Mutex::default(),
             journals,
             rounds: Rounds::default(),
             pool: Pool::new(deps.factory, deps.specs),
@@ -147,10 +154,11 @@ impl Agent {
 
     /// Waits until most electors that this agent dials refuse it: another living agent has its name, or it runs another
     /// build. A single one may be at fault itself.
-    pub async fn refused(&mut self) -> String {
+    pub async fn refused(&self) -> String {
         let dialed = link::dialed_by(self.node.me, &self.node.roster).len();
         let most = |refusals: &Refusals| refusals.len() * 2 > dialed;
-        match self.refusals.wait_for(most).await {
+        let mut refusals = self.refusals.clone();
+        match refusals.wait_for(most).await {
             Ok(refusals) => refusals.values().next().cloned().unwrap_or_default(),
             Err(_) => std::future::pending().await,
         }
@@ -208,7 +216,7 @@ impl Node {
             Some(server) => Resolver::with_server(server, &[])?,
             None => Resolver::system()?,
         };
-        let network = Network { mesh, peers, resolver, refusals };
+        let network = Network { mesh, peers, resolver, refusals, troubles: Mutex::default() };
         self.network.set(network).expect("the network of a node is opened once");
         Ok(heard)
     }

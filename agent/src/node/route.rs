@@ -29,10 +29,11 @@ impl Node {
         self.post.as_deref().filter(|post| post.epoch().is_some())
     }
 
-    async fn answer_client(&self, post: &CommandPost, request: Request) -> Response {
+    async fn answer_client(self: &Arc<Self>, post: &CommandPost, request: Request) -> Response {
         match request {
             Request::Submit { run, plan } => post.submit(run, plan).await,
-            Request::Watch { run, from, wait } => post.watch(run, from, wait).await,
+            Request::Watch { run, from, wait } => self.watch(post, run, from, wait).await,
+            Request::Attend(attend) => self.answer_attend(post, *attend).await,
             Request::Cancel { run } => post.cancel(run),
             Request::Status => Response::Status(Box::new(StatusReply {
                 answered_by: self.name().clone(),
@@ -49,6 +50,7 @@ impl Node {
             | Request::Abort { .. }
             | Request::Collect { .. }
             | Request::StoreResult { .. }
+            | Request::Kept { .. }
             | Request::WhoCommands
             | Request::Raft { .. }
             | Request::Handshake { .. } => Response::Invalid { reason: "not a client's question".to_owned() },
@@ -56,7 +58,7 @@ impl Node {
     }
 
     /// Asks the node that commands; while an election may be on, looks for it for [`PATIENCE`].
-    async fn forward(self: &Arc<Self>, request: Request) -> Response {
+    pub(super) async fn forward(self: &Arc<Self>, request: Request) -> Response {
         let begun = Instant::now();
         loop {
             let mut reason = match self.known_commander() {
@@ -139,6 +141,7 @@ impl Node {
 fn limit_of(request: &Request) -> Duration {
     match request {
         Request::Watch { wait, .. } => *wait + ANSWER_LIMIT,
+        Request::Attend(attend) => attend.wait + JUDGE_LIMIT,
         _ => ANSWER_LIMIT,
     }
 }
@@ -148,6 +151,9 @@ const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Pause between two looks.
 const LOOK_PAUSE: Duration = Duration::from_millis(25);
+
+/// How much longer than that an answer to a one-shot agent may take: the judge of the largest runs needs a minute.
+const JUDGE_LIMIT: Duration = Duration::from_secs(90);
 
 /// How long the coordinator may take for an answer: it decides with a majority at most.
 const ANSWER_LIMIT: Duration = Duration::from_secs(3);

@@ -100,8 +100,16 @@ impl Node {
                 Peer::Agent { .. } => Ok(()),
                 Peer::Client { .. } => Err("only an agent may ask for endpoints".to_owned()),
             },
+            Request::Attend(attend) if peer.node() != Some(&attend.node) => {
+                Err(format!("{peer} attends in the name of {}", attend.node))
+            }
+            Request::Kept { .. } if peer.node().is_none() => {
+                Err("only an agent may ask for what was kept".to_owned())
+            }
             Request::Ping
             | Request::Clock
+            | Request::Attend(_)
+            | Request::Kept { .. }
             | Request::Submit { .. }
             | Request::Watch { .. }
             | Request::Cancel { .. }
@@ -115,6 +123,7 @@ impl Node {
                 request @ (Request::Submit { .. }
                 | Request::Watch { .. }
                 | Request::Cancel { .. }
+                | Request::Attend(_)
                 | Request::Status),
             ) => self.serve_client(peer, request).await,
             (Ok(()), Request::Raft { payload }) => self.serve_elector(peer, &payload).await,
@@ -167,12 +176,14 @@ impl Node {
                 let endpoints = self.rounds.get_or_begin(key).endpoints(&cells, HANDSHAKE_LIMIT).await;
                 Response::Handshake(HandshakeReply { endpoints })
             }
+            Request::Kept { run, from } => self.serve_kept(run, from),
             Request::Ping => Response::Pong,
             Request::Clock => Response::Clock { now: transport::clock::now() },
             Request::WhoCommands => Response::Commander(self.view()),
             Request::Submit { .. }
             | Request::Watch { .. }
             | Request::Cancel { .. }
+            | Request::Attend(_)
             | Request::Status
             | Request::Raft { .. } => Response::Invalid { reason: "not a command".to_owned() },
         }

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use bench_core::ids::RunId;
 use bench_core::plan::Plan;
 use bench_core::report::{RunReport, csv, markdown};
 use thiserror::Error;
@@ -52,6 +53,22 @@ impl RunFolder {
         fs::remove_file(folder.path.join("logs/.keep"))
             .map_err(|source| FolderError::Io { path: folder.path.clone(), source })?;
         Ok(folder)
+    }
+
+    /// The same for a run that may have been written there before, by this process or another: its results are
+    /// replaced.
+    ///
+    /// # Errors
+    /// [`FolderError`] if it holds results of another run or cannot be written.
+    pub fn of_run(path: PathBuf, run: RunId) -> Result<Self, FolderError> {
+        let own = fs::read_to_string(path.join(RESULT))
+            .ok()
+            .and_then(|text| RunReport::from_json(&text).ok())
+            .is_some_and(|report| report.run_id == run.to_string());
+        if own {
+            return Ok(Self { path, due: Instant::now() });
+        }
+        Self::create(path)
     }
 
     /// Where it is.

@@ -1,6 +1,7 @@
 //! Identities: nodes, rails, runs, cells, attempts and the fencing token.
 
 mod epoch;
+mod job;
 mod node;
 mod numbers;
 mod run;

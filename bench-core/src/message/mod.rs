@@ -3,11 +3,13 @@
 //! The encoding is postcard, which is not self-describing; no version of a message needs to be read by another
 //! build, because hello refuses another build before the first message.
 
+mod attend;
 mod command;
 mod hello;
 mod request;
 mod worker;
 
+pub use attend::{Attend, AttendReply, Attending, Company, Outcome};
 pub use command::{CommandView, Standing};
 pub use hello::{Hello, HelloReply, Refusal, Role};
 pub use request::{

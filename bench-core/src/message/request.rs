@@ -6,13 +6,14 @@
 //! agent ──Clock──▶ coordinator                                       agent ──Handshake──▶ agent
 //! elector ──Raft──▶ elector                                          anybody ──WhoCommands──▶ anybody
 //! client ──Submit, Watch, Cancel, Status──▶ any agent ──the same──▶ coordinator
+//! one-shot agent ──Attend──▶ coordinator                             coordinator ──Kept──▶ elector
 //! ```
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CommandView, EndpointInfo, Refusal};
+use super::{Attend, AttendReply, CommandView, EndpointInfo, Refusal};
 use crate::cell::{Cell, End};
 use crate::ids::{Attempt, CellId, Epoch, NodeId, RoundId, RunId};
 use crate::node::NodeInventory;
@@ -108,6 +109,15 @@ pub enum Request {
     },
     /// How is the mesh?
     Status,
+    /// A one-shot agent is here, or about to leave.
+    Attend(Box<Attend>),
+    /// Which records of this run's result did you keep, from number `from` on?
+    Kept {
+        /// The run.
+        run: RunId,
+        /// First record wanted.
+        from: u64,
+    },
     /// What do you know of who commands?
     WhoCommands,
     /// What electors ask each other: only they can read it.
@@ -139,10 +149,12 @@ pub enum Response {
     Handshake(HandshakeReply),
     /// To [`Request::Submit`].
     Submitted(SubmitReply),
-    /// To [`Request::Watch`].
+    /// To [`Request::Watch`] and [`Request::Kept`].
     Records(WatchReply),
     /// To [`Request::Status`].
     Status(Box<StatusReply>),
+    /// To [`Request::Attend`].
+    Attended(Box<AttendReply>),
     /// To [`Request::WhoCommands`].
     Commander(CommandView),
     /// To [`Request::Raft`].

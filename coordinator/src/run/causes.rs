@@ -168,6 +168,7 @@ pub(super) fn describe(response: &Response) -> String {
         | Response::Submitted(_)
         | Response::Records(_)
         | Response::Status(_)
+        | Response::Attended(_)
         | Response::NoCoordinator { .. }
         | Response::Commander(_)
         | Response::Raft { .. }

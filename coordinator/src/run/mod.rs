@@ -112,7 +112,7 @@ impl Run {
         id: RunId,
         plan: Plan,
         epoch: Epoch,
-        ticket: Ticket,
+        ticket: Option<Ticket>,
         wall_seconds: u64,
         context: &mut Context<'_>,
     ) -> Self {
@@ -123,7 +123,7 @@ impl Run {
             epoch,
         }));
         let mut run = Self::blank(id, plan, epoch, wall_seconds, context);
-        run.tickets.push(ticket);
+        run.tickets.extend(ticket);
         run
     }
 

@@ -21,6 +21,7 @@ pub(crate) struct MeshSpec {
     roster: Vec<String>,
     absent: Vec<u8>,
     flags: Vec<String>,
+    own_flags: BTreeMap<u8, Vec<String>>,
     wrapper: Vec<String>,
     wrappers: BTreeMap<u8, Vec<String>>,
     unnamed: bool,
@@ -50,6 +51,7 @@ impl MeshSpec {
             site,
             absent: Vec::new(),
             flags: Vec::new(),
+            own_flags: BTreeMap::new(),
             wrapper: Vec::new(),
             wrappers: BTreeMap::new(),
             unnamed: false,
@@ -65,6 +67,12 @@ impl MeshSpec {
     /// Starts every agent with further flags.
     pub(crate) fn flags(mut self, flags: &[&str]) -> Self {
         self.flags.extend(owned(flags));
+        self
+    }
+
+    /// Starts one agent with these flags, in place of others that were named for it.
+    pub(crate) fn flags_of(mut self, node: u8, flags: &[&str]) -> Self {
+        self.own_flags.insert(node, owned(flags));
         self
     }
 
@@ -186,7 +194,7 @@ impl Mesh {
         }
         command.arg("--key").arg(self.key());
         command.arg("--state").arg(self.state(node));
-        command.args(&self.spec.flags);
+        command.args(&self.spec.flags).args(self.spec.own_flags.get(&node).into_iter().flatten());
         command
     }
 
@@ -208,6 +216,16 @@ impl Mesh {
     /// A node's agent.
     pub(crate) fn agent(&mut self, node: u8) -> &mut Process {
         self.agents.get_mut(&node).expect("the scenario started this agent")
+    }
+
+    /// A node's agent, to wait for its end.
+    pub(crate) fn take_agent(&mut self, node: u8) -> Process {
+        self.agents.remove(&node).expect("the scenario started this agent")
+    }
+
+    /// All agents in the order of their nodes, to wait for their ends.
+    pub(crate) fn take_agents(&mut self) -> Vec<Process> {
+        std::mem::take(&mut self.agents).into_values().collect()
     }
 
     /// A client's command line: `words`, then where the mesh is and its key.

@@ -1,5 +1,6 @@
 //! What scenarios are written with: the executable, its processes, meshes of them, and the questions to a report.
 
+pub(crate) mod dns;
 pub(crate) mod exclusive;
 pub(crate) mod fabric;
 pub(crate) mod mesh;

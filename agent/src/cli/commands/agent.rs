@@ -1,4 +1,4 @@
-//! `railmesh agent`: this node's agent, until it is stopped.
+//! `railmesh agent`: this node's agent, until it is stopped or its one run is over.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,15 @@ use bench_core::roster::Roster;
 use tracing::level_filters::LevelFilter;
 use transport::control::identity::MeshKey;
 
+use super::expected;
+use super::one_shot::Job;
 use crate::build_id::build_hash;
 use crate::cli::args::AgentArgs;
 use crate::cli::exit::{Exit, ExitError};
 use crate::cli::logging;
-use crate::cli::roster;
+use crate::cli::roster::{self, RosterSource};
 use crate::cpus::CpuSet;
+use crate::electors::Quorum;
 use crate::inventory::{Host, RailChoice, choose_rails, live_interfaces, read_host};
 use crate::node::{Agent, AgentConfig, Deps, Emulation};
 use crate::runtime;
@@ -28,13 +31,20 @@ pub(crate) fn run(args: AgentArgs, verbose: u8) -> Result<Exit, ExitError> {
         runtime::die_with_parent().map_err(ExitError::not_measured)?;
     }
     runtime::block_on(async {
-        let (config, deps) = resolve(&args).await?;
-        let name = config.roster.peers[config.me.usize()].node.clone();
-        let listen = config.listen;
-        let mut agent = Agent::start(config, deps).map_err(ExitError::usage)?;
-        tracing::info!(node = %name, %listen, build = %build_hash(), "the agent is up");
+        let launched = match roster::resolve(&args)? {
+            RosterSource::Known(roster) => launch(&args, roster, Quorum::Majority)?,
+            RosterSource::Service { service, expect } => tokio::select! {
+                launched = expected::confirmed(&args, &service, expect) => launched?,
+                () = runtime::interrupted() => return Ok(stopped_early(&args)),
+            },
+        };
+        let Up { agent, job } = match launched {
+            Launched::Up(up) => *up,
+            Launched::Ended(exit) => return Ok(exit),
+        };
+        let name = agent.name().clone();
         let exit = tokio::select! {
-            () = runtime::interrupted() => Ok(Exit::Pass),
+            exit = act(&agent, job.as_ref()) => exit,
             reason = agent.refused() => Err(ExitError::usage(anyhow!("{name} cannot be part of this mesh: {reason}"))),
         };
         agent.shutdown().await;
@@ -42,12 +52,63 @@ pub(crate) fn run(args: AgentArgs, verbose: u8) -> Result<Exit, ExitError> {
     })
 }
 
+/// An agent that was started, or that has nothing to do any more.
+pub(super) enum Launched {
+    /// It runs.
+    Up(Box<Up>),
+    /// Its one run has ended before.
+    Ended(Exit),
+}
+
+/// A running agent and its job, if it has one.
+pub(super) struct Up {
+    pub(super) agent: Agent,
+    job: Option<Job>,
+}
+
+/// Starts the agent of a roster.
+///
+/// # Errors
+/// Exit code 2 for what was typed and what cannot be served, 3 for what the kernel refuses.
+pub(super) fn launch(args: &AgentArgs, roster: Roster, quorum: Quorum) -> Result<Launched, ExitError> {
+    let (mut config, deps) = resolve(args, roster, quorum)?;
+    let job = Job::of(args, &config)?;
+    if let Some(exit) = job.as_ref().map(Job::ended_before).transpose()?.flatten() {
+        return Ok(Launched::Ended(exit));
+    }
+    if let Some(job) = &job {
+        job.state().clone_into(&mut config.state);
+    }
+    let listen = config.listen;
+    let agent = Agent::start(config, deps).map_err(ExitError::usage)?;
+    tracing::info!(node = %agent.name(), %listen, build = %build_hash(), "the agent is up");
+    Ok(Launched::Up(Box::new(Up { agent, job })))
+}
+
+/// The exit code of an agent that is told to stop before it has a roster.
+fn stopped_early(args: &AgentArgs) -> Exit {
+    match args.run {
+        Some(_) => Exit::NotMeasured,
+        None => Exit::Pass,
+    }
+}
+
+/// Plays the job, or serves until the process is told to stop.
+async fn act(agent: &Agent, job: Option<&Job>) -> Result<Exit, ExitError> {
+    match job {
+        Some(job) => job.play(agent).await,
+        None => {
+            runtime::interrupted().await;
+            Ok(Exit::Pass)
+        }
+    }
+}
+
 /// What was typed to what the agent needs.
-async fn resolve(args: &AgentArgs) -> Result<(AgentConfig, Deps), ExitError> {
+fn resolve(args: &AgentArgs, roster: Roster, quorum: Quorum) -> Result<(AgentConfig, Deps), ExitError> {
     let key = args.key.as_deref().map(MeshKey::read).transpose().map_err(ExitError::usage)?;
     let host = read_host(Path::new("/"));
     let interfaces = live_interfaces().map_err(ExitError::not_measured)?;
-    let roster = roster::resolve(args).await?;
     let me = roster::own_place(&roster, args.name.as_ref(), &host.hostname, &interfaces)?;
     let choice =
         if args.rails.is_empty() { RailChoice::Automatic } else { RailChoice::Named(args.rails.clone()) };
@@ -72,6 +133,7 @@ async fn resolve(args: &AgentArgs) -> Result<(AgentConfig, Deps), ExitError> {
         dns: args.dns,
         rails,
         state,
+        quorum,
         join_timeout: args.join_timeout,
         emulate,
         notes,

@@ -257,6 +257,8 @@ fn frame_kind(request: &Request) -> FrameKind {
         | Request::Watch { .. }
         | Request::Cancel { .. }
         | Request::Status
+        | Request::Attend(_)
+        | Request::Kept { .. }
         | Request::WhoCommands
         | Request::Raft { .. } => FrameKind::Request,
     }
@@ -278,6 +280,8 @@ fn request_name(request: &Request) -> &'static str {
         Request::Watch { .. } => "watch",
         Request::Cancel { .. } => "cancel",
         Request::Status => "status",
+        Request::Attend(_) => "attendance",
+        Request::Kept { .. } => "question for a kept result",
         Request::WhoCommands => "question who commands",
         Request::Raft { .. } => "question of an elector",
     }

@@ -79,6 +79,7 @@ fn frame_kind(response: &Response) -> FrameKind {
         | Response::Handshake(_)
         | Response::Submitted(_)
         | Response::Status(_)
+        | Response::Attended(_)
         | Response::Commander(_)
         | Response::Raft { .. }
         | Response::StaleEpoch { .. }
