@@ -33,6 +33,7 @@ pub(super) async fn keep(node: Weak<Node>, elector: NodeIndex) {
     }) else {
         return;
     };
+    let mut open: Option<(SocketAddr, KeptConnection)> = None;
     loop {
         let address = match address_of(&resolver, &peer).await {
             Ok(address) => address,
@@ -42,11 +43,21 @@ pub(super) async fn keep(node: Weak<Node>, elector: NodeIndex) {
                 continue;
             }
         };
-        let policy = BackoffPolicy::new(FIRST_WAIT, LONGEST_WAIT).expect("constants in order");
-        let mut kept = KeptConnection::start(mesh.clone(), address, Some(peer.node.clone()), policy);
-        match follow(&node, elector, &mut kept).await {
+        // The same address goes on with its waits, which have grown: from the beginning they would be short.
+        let (_, kept) = match open.take().filter(|(known, _)| *known == address) {
+            Some(going) => open.insert(going),
+            None => {
+                let policy = BackoffPolicy::new(FIRST_WAIT, LONGEST_WAIT).expect("constants in order");
+                let kept = KeptConnection::start(mesh.clone(), address, Some(peer.node.clone()), policy);
+                open.insert((address, kept))
+            }
+        };
+        match follow(&node, elector, kept).await {
             Next::Resolve => {}
-            Next::Later => tokio::time::sleep(REFUSED_PAUSE).await,
+            Next::Later => {
+                open = None;
+                tokio::time::sleep(REFUSED_PAUSE).await;
+            }
             Next::End => return,
         }
     }
@@ -97,7 +108,7 @@ async fn follow(node: &Weak<Node>, elector: NodeIndex, kept: &mut KeptConnection
             }
         }
     }
-    Next::Resolve
+    Next::Later
 }
 
 /// The UDP address of a peer: the first that its host resolves to.
