@@ -21,7 +21,7 @@ fn a_client_with_another_key_is_told_so() {
     sweep.arg("--out").arg(mesh.folder().join("run"));
     run("sweep", &mut sweep, PATIENCE)
         .exits(3)
-        .says("holds another mesh key: give every node the same key file");
+        .says("holds another mesh key: give every node, and every client with --key, the same key file");
     mesh.agent(1).await_line("holds another mesh key", PATIENCE);
     goes_on(&mesh, 2);
 }
