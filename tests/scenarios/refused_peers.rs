@@ -4,6 +4,7 @@
 //! answer with all of its members afterwards.
 
 use std::process::Command;
+use std::time::Duration;
 
 use crate::support::mesh::{Mesh, MeshSpec};
 use crate::support::process::{Process, run};
@@ -20,7 +21,7 @@ fn a_client_with_another_key_is_told_so() {
     sweep.arg("--out").arg(mesh.folder().join("run"));
     run("sweep", &mut sweep, PATIENCE)
         .exits(3)
-        .says("holds another mesh key: give every node the same key file");
+        .says("holds another mesh key: give every node, and every client with --key, the same key file");
     mesh.agent(1).await_line("holds another mesh key", PATIENCE);
     goes_on(&mesh, 2);
 }
@@ -57,6 +58,12 @@ fn an_agent_with_another_roster_is_refused_and_both_sides_say_why() {
     let ours = mesh.agent(1).await_line("roster", PATIENCE);
     let comer = mesh.site().node(2).control.to_string();
     assert!(ours.contains(&comer), "{ours}");
+    // The waits between two tries grow from 0.1 s to 5 s: about 7 tries in this time, where short ones made 40.
+    std::thread::sleep(Duration::from_secs(10));
+    let log = stranger.stderr();
+    let of_n1 = |line: &&str| line.contains("cannot reach an elector yet") && line.contains("elector=n1");
+    let tries = log.lines().filter(of_n1).count();
+    assert!((3..=12).contains(&tries), "{tries} tries\n{log}");
     goes_on(&mesh, 1);
 }
 

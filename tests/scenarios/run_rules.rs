@@ -29,6 +29,8 @@ fn a_second_sweep_is_refused_with_the_id_of_the_first_and_cancel_ends_that() {
     let swept = first.end();
     swept.exits(3);
     assert!(swept.report().reasons.iter().any(|reason| reason.contains("cancelled")), "{swept}");
+    mesh.run(&["cancel", FIRST]).exits(2).says(FIRST).says("has already ended: incomplete");
+    mesh.run(&["cancel"]).exits(2).says("no run is on").says("has already ended");
     mesh.sweep(&SHORT).exits(0);
 }
 

@@ -19,6 +19,17 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::Node;
 use crate::inventory::wall_seconds;
 
+/// What becomes of a client's wish to stop a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cancelled {
+    /// The machine was told.
+    Asked,
+    /// This run was over before.
+    Over(RunId),
+    /// There is no such run.
+    Unknown,
+}
+
 /// The coordinator's shell.
 #[derive(Debug)]
 pub(crate) struct CommandPost {
@@ -122,12 +133,18 @@ impl CommandPost {
     }
 
     /// Stops a run.
-    pub(crate) fn cancel(&self, run: Option<RunId>) -> Response {
-        if self.machine().run(run).is_none() {
-            return Response::UnknownRun { run };
+    pub(crate) fn cancel(&self, run: Option<RunId>) -> Cancelled {
+        let known = self.machine().run(run).map(|view| (view.id(), view.status().ended));
+        let over = self.last_ended();
+        match (known, over) {
+            (Some((_, false)), _) => {
+                self.feed(Event::Cancel { run });
+                Cancelled::Asked
+            }
+            (Some((run, true)), _) => Cancelled::Over(run),
+            (None, Some(over)) if run.is_none_or(|run| run == over) => Cancelled::Over(over),
+            (None, Some(_) | None) => Cancelled::Unknown,
         }
-        self.feed(Event::Cancel { run });
-        Response::Done
     }
 
     /// The epoch in which this node commands.

@@ -35,6 +35,7 @@ pub(super) async fn keep(node: Weak<Node>, elector: NodeIndex) {
         return;
     };
     tokio::time::sleep(turn).await;
+    let mut open: Option<(SocketAddr, KeptConnection)> = None;
     loop {
         let address = match address_of(&resolver, &peer).await {
             Ok(address) => address,
@@ -44,11 +45,21 @@ pub(super) async fn keep(node: Weak<Node>, elector: NodeIndex) {
                 continue;
             }
         };
-        let policy = BackoffPolicy::new(FIRST_WAIT, LONGEST_WAIT).expect("constants in order");
-        let mut kept = KeptConnection::start(mesh.clone(), address, Some(peer.node.clone()), policy);
-        match follow(&node, elector, &mut kept).await {
+        // The same address goes on with its waits, which have grown: from the beginning they would be short.
+        let (_, kept) = match open.take().filter(|(known, _)| *known == address) {
+            Some(going) => open.insert(going),
+            None => {
+                let policy = BackoffPolicy::new(FIRST_WAIT, LONGEST_WAIT).expect("constants in order");
+                let kept = KeptConnection::start(mesh.clone(), address, Some(peer.node.clone()), policy);
+                open.insert((address, kept))
+            }
+        };
+        match follow(&node, elector, kept).await {
             Next::Resolve => {}
-            Next::Later => tokio::time::sleep(REFUSED_PAUSE).await,
+            Next::Later => {
+                open = None;
+                tokio::time::sleep(REFUSED_PAUSE).await;
+            }
             Next::End => return,
         }
     }
@@ -99,7 +110,7 @@ async fn follow(node: &Weak<Node>, elector: NodeIndex, kept: &mut KeptConnection
             }
         }
     }
-    Next::Resolve
+    Next::Later
 }
 
 /// How long a node waits before it dials for the first time. Agents of a cluster start at once, and every one of them

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use transport::control::mesh::Peer;
 
 use super::Node;
-use super::command_post::CommandPost;
+use super::command_post::{Cancelled, CommandPost};
 
 impl Node {
     /// Answers a client, here or by asking the node that commands. What another node passes on is not passed on again.
@@ -34,7 +34,11 @@ impl Node {
             Request::Submit { run, plan } => post.submit(run, plan).await,
             Request::Watch { run, from, wait } => self.watch(post, run, from, wait).await,
             Request::Attend(attend) => self.answer_attend(post, *attend).await,
-            Request::Cancel { run } => post.cancel(run),
+            Request::Cancel { run } => match post.cancel(run) {
+                Cancelled::Asked => Response::Done,
+                Cancelled::Unknown => Response::UnknownRun { run },
+                Cancelled::Over(run) => Response::AlreadyOver { run, outcome: self.outcome(post, run).await },
+            },
             Request::Status => Response::Status(Box::new(StatusReply {
                 answered_by: self.name().clone(),
                 coordinator: post.epoch().map(|epoch| (self.name().clone(), epoch)),
@@ -142,6 +146,7 @@ fn limit_of(request: &Request) -> Duration {
     match request {
         Request::Watch { wait, .. } => *wait + ANSWER_LIMIT,
         Request::Attend(attend) => attend.wait + JUDGE_LIMIT,
+        Request::Cancel { .. } => JUDGE_LIMIT,
         _ => ANSWER_LIMIT,
     }
 }

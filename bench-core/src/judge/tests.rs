@@ -380,6 +380,22 @@ fn a_node_that_died_is_one_finding_and_the_run_is_incomplete() {
 }
 
 #[test]
+fn a_node_that_died_is_one_finding_also_where_some_noticed_only_its_silence() {
+    let fabric = Fabric::new(4, 1, 1);
+    let mut records = fabric.records();
+    let lost: Vec<CellId> = (0..3).flat_map(|n| [fabric.id(0, n, 3), fabric.id(0, 3, n)]).collect();
+    records.retain(|record| !matches!(record, RunRecord::Observed(seen) if lost.contains(&seen.key.cell)));
+    let end = records.len() - 1;
+    let words = [LossWord::Timeout, LossWord::Crash].into_iter().cycle();
+    records.splice(end..end, lost.iter().zip(words).map(|(id, word)| loss(*id, word, Some(3), "it is gone")));
+    let view = RunView::new(&records, &fabric).expect("a run");
+    let judgement = judge(&view);
+    let texts: Vec<&str> = judgement.findings.iter().map(|f| f.text.as_str()).collect();
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    assert!(texts[0].contains("n3 died") && texts[0].contains("6 cells"), "{texts:?}");
+}
+
+#[test]
 fn a_cell_that_was_measured_again_passes_and_a_finding_says_what_died() {
     let fabric = Fabric::new(4, 1, 1);
     let mut records = fabric.records();

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attend, AttendReply, CommandView, EndpointInfo, Refusal};
+use super::{Attend, AttendReply, CommandView, EndpointInfo, Outcome, Refusal};
 use crate::cell::{Cell, End};
 use crate::ids::{Attempt, CellId, Epoch, NodeId, RoundId, RunId};
 use crate::node::NodeInventory;
@@ -145,6 +145,13 @@ pub enum Response {
     Observations(Vec<Observation>),
     /// To [`Request::Abort`], [`Request::StoreResult`] and [`Request::Cancel`].
     Done,
+    /// To [`Request::Cancel`] of a run that is over.
+    AlreadyOver {
+        /// The run.
+        run: RunId,
+        /// How it ended.
+        outcome: Outcome,
+    },
     /// To [`Request::Handshake`].
     Handshake(HandshakeReply),
     /// To [`Request::Submit`].

@@ -169,6 +169,7 @@ pub(super) fn describe(response: &Response) -> String {
         | Response::Records(_)
         | Response::Status(_)
         | Response::Attended(_)
+        | Response::AlreadyOver { .. }
         | Response::NoCoordinator { .. }
         | Response::Commander(_)
         | Response::Raft { .. }

@@ -155,7 +155,7 @@ pub(crate) fn a_late_start_is_refused(rig: &Rig) {
     let results = ends.run(&late, &Stop::default());
     for result in [results.source, results.destination] {
         let failure = result.unwrap_err();
-        assert_eq!((failure.kind, failure.phase), (FailureKind::Timeout, Phase::Armed));
+        assert_eq!((failure.kind, failure.phase), (FailureKind::Late, Phase::Armed));
     }
 }
 

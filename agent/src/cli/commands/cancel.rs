@@ -23,6 +23,13 @@ pub(crate) fn run(args: &CancelArgs, verbose: u8) -> Result<Exit, ExitError> {
         client.close().await;
         match answer {
             Response::Done => Ok(Exit::Pass),
+            Response::AlreadyOver { run, outcome } => {
+                let none = if args.run.is_none() { "no run is on; the latest, " } else { "" };
+                Err(ExitError::usage(anyhow!(
+                    "{none}run {run} has already ended: {}; see `railmesh results {run}`",
+                    outcome.words
+                )))
+            }
             _ => Err(ExitError::usage(match args.run {
                 Some(run) => anyhow!("the mesh knows no run {run}: see `railmesh status`"),
                 None => anyhow!("no run is on"),
@@ -31,5 +38,5 @@ pub(crate) fn run(args: &CancelArgs, verbose: u8) -> Result<Exit, ExitError> {
     })
 }
 
-/// How long the mesh may take to take note.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the mesh may take to take note, or to judge a run of the largest kind that is over.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(100);

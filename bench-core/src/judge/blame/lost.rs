@@ -5,20 +5,19 @@ use std::collections::BTreeMap;
 use crate::ids::NodeIndex;
 use crate::judge::cells::{CellVerdict, Symptom};
 use crate::judge::finding::{Finding, FindingKind};
-use crate::judge::status::CellStatus;
 use crate::judge::verdict::counted;
 use crate::judge::view::{PlacedLoss, RunView};
 use crate::record::{LossWord, Severity};
 
 /// One finding for each node that took cells with it.
 pub(super) fn by_node(view: &RunView<'_>, cells: &[CellVerdict<'_>]) -> Vec<Finding> {
-    let mut nodes: BTreeMap<(NodeIndex, CellStatus), Vec<&CellVerdict<'_>>> = BTreeMap::new();
+    let mut nodes: BTreeMap<NodeIndex, Vec<&CellVerdict<'_>>> = BTreeMap::new();
     for cell in cells.iter().filter(|cell| cell.symptom == Some(Symptom::Lost)) {
         if let Some(node) = node_of(view, cell) {
-            nodes.entry((node, cell.status)).or_default().push(cell);
+            nodes.entry(node).or_default().push(cell);
         }
     }
-    nodes.into_iter().map(|((node, _), lost)| finding(view, node, &lost)).collect()
+    nodes.into_iter().map(|(node, lost)| finding(view, node, &lost)).collect()
 }
 
 /// The node that the coordinator holds a cell's loss against.
@@ -35,10 +34,12 @@ fn finding(view: &RunView<'_>, node: NodeIndex, lost: &[&CellVerdict<'_>]) -> Fi
     let losses: Vec<&PlacedLoss<'_>> = lost.iter().filter_map(|cell| last_loss(view, cell)).collect();
     let first = losses.iter().filter_map(|placed| placed.round).min();
     let when = first.map_or_else(|| "before the first round".to_owned(), |round| format!("in {round}"));
-    let did = match losses.first().map(|placed| placed.loss.word) {
-        Some(LossWord::Timeout) => "fell silent",
-        Some(LossWord::Crash | LossWord::Skip | LossWord::NotTested) | None => "died",
-    };
+    // A node that died was silent as well, for those who noticed that first.
+    let silent = losses.iter().all(|placed| match placed.loss.word {
+        LossWord::Timeout => true,
+        LossWord::Crash | LossWord::Skip | LossWord::NotTested => false,
+    });
+    let did = if silent { "fell silent" } else { "died" };
     let mut reasons: Vec<String> = Vec::new();
     for placed in &losses {
         let phase = placed.loss.phase.map(|phase| format!(" in {}", format!("{phase:?}").to_lowercase()));

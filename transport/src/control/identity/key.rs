@@ -37,12 +37,15 @@ impl MeshKey {
     /// Reads a key file.
     ///
     /// # Errors
-    /// [`KeyError`] if the file cannot be read, is open to others than its owner, or holds no key.
+    /// [`KeyError`] if the file cannot be read, is open to others than its owner, or holds no key. One exception: what
+    /// Kubernetes makes of a Secret's file with `fsGroup`, which belongs to root and may be read, not written, by a
+    /// group of this process that is not root's.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let failed = |source| KeyError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
-        let mode = file.metadata().map_err(failed)?.mode() & 0o7777;
-        if mode & OTHERS != 0 {
+        let metadata = file.metadata().map_err(failed)?;
+        let mode = metadata.mode() & 0o7777;
+        if mode & OTHERS != 0 && !is_mounted_secret(mode, metadata.uid(), metadata.gid(), &own_groups()) {
             return Err(KeyError::Exposed { path: path.to_owned(), mode });
         }
         let mut text = String::new();
@@ -140,6 +143,23 @@ const KEY_BYTES: usize = 32;
 /// The well-known key of meshes without a key file.
 const LOOPBACK_KEY: &[u8; KEY_BYTES] = b"railmesh loopback: not a secret!";
 
+/// Whether a file that its group can read is a Secret as Kubernetes mounts it for a pod with `fsGroup`: root owns it,
+/// the group is one that this process was given for that, it may only read, and nobody else may do anything.
+fn is_mounted_secret(mode: u32, owner: u32, group: u32, own_groups: &[u32]) -> bool {
+    mode & OTHERS == GROUP_READS && owner == 0 && group != 0 && own_groups.contains(&group)
+}
+
+/// The groups of this process.
+fn own_groups() -> Vec<u32> {
+    let mut groups = vec![rustix::process::getegid().as_raw()];
+    let further = rustix::process::getgroups().unwrap_or_default();
+    groups.extend(further.into_iter().map(|group| group.as_raw()));
+    groups
+}
+
+/// The permission bit with which the group reads.
+const GROUP_READS: u32 = 0o040;
+
 /// Permission bits of group and world.
 const OTHERS: u32 = 0o077;
 
@@ -186,6 +206,23 @@ mod tests {
             let error = MeshKey::read(&path).unwrap_err().to_string();
             assert!(error.contains(&format!("chmod 600 {}", path.display())), "{error}");
             assert!(error.contains(&format!("{mode:04o}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_kubernetes_mounted_for_a_group_of_this_process_may_be_read_by_it() {
+        let groups = [1000, 2000];
+        assert!(is_mounted_secret(0o440, 0, 2000, &groups));
+        assert!(is_mounted_secret(0o640, 0, 1000, &groups), "as defaultMode 0600 becomes with fsGroup");
+        for (mode, owner, group, why) in [
+            (0o440, 1000, 2000, "a user's file that his group can read is an accident"),
+            (0o440, 0, 3000, "a group of somebody else"),
+            (0o440, 0, 0, "root's own group is given for nothing"),
+            (0o460, 0, 2000, "the group could replace it"),
+            (0o444, 0, 2000, "everybody reads it"),
+            (0o450, 0, 2000, "no such mode is made of a Secret"),
+        ] {
+            assert!(!is_mounted_secret(mode, owner, group, &groups), "{why}");
         }
     }
 

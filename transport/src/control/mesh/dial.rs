@@ -49,7 +49,7 @@ async fn connect(shared: &Shared, address: SocketAddr) -> Result<quinn::Connecti
     match timeout(shared.limits.handshake, connecting).await {
         Ok(Ok(quic)) => Ok(quic),
         Ok(Err(ConnectionError::TimedOut)) | Err(_) => Err(DialError::Silent { address }),
-        Ok(Err(error)) => Err(explain(address, &error)),
+        Ok(Err(error)) => Err(explain(shared, address, &error)),
     }
 }
 
@@ -66,7 +66,7 @@ async fn greet(
         Ok(Ok(reply)) => reply,
         Ok(Err(error)) => {
             return Err(match quic.close_reason() {
-                Some(reason) => explain(address, &reason),
+                Some(reason) => explain(shared, address, &reason),
                 None => DialError::Lost { address, reason: error.to_string() },
             });
         }
@@ -125,9 +125,11 @@ async fn serve_until_closed(shared: Arc<Shared>, link: Arc<Link>) {
     shared.registry.leave(&link);
 }
 
-fn explain(address: SocketAddr, error: &ConnectionError) -> DialError {
+fn explain(shared: &Shared, address: SocketAddr, error: &ConnectionError) -> DialError {
     match TlsFault::of(error) {
-        Some(TlsFault::Key | TlsFault::NoCertificate) => DialError::Key { address },
+        Some(TlsFault::Key | TlsFault::NoCertificate) => {
+            DialError::Key { address, own: shared.access.own_key() }
+        }
         Some(TlsFault::Build) => DialError::Build { address },
         Some(TlsFault::Other) | None if is_turned_away(error) => DialError::TurnedAway { address },
         Some(TlsFault::Other) | None => DialError::Lost { address, reason: describe(error) },

@@ -67,10 +67,12 @@ pub enum DialError {
         address: SocketAddr,
     },
     /// Another mesh key.
-    #[error("{address} holds another mesh key: give every node the same key file")]
+    #[error("{address} holds another mesh key: {}", own.remedy())]
     Key {
         /// The address.
         address: SocketAddr,
+        /// The key of this side.
+        own: OwnKey,
     },
     /// Another build.
     #[error("{address} runs another build: copy the same file to every node")]
@@ -161,6 +163,26 @@ impl DialError {
                 | Refusal::Duplicate { .. }
                 | Refusal::Certificate { .. } => Prospect::None,
             },
+        }
+    }
+}
+
+/// The key that a process came with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnKey {
+    /// One of a file.
+    File,
+    /// None: the well-known one of loopback meshes.
+    Loopback,
+}
+
+impl OwnKey {
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::File => "give every node, and every client with --key, the same key file",
+            Self::Loopback => {
+                "this side has none; name the mesh's key file with --key mesh.key, or with RAILMESH_KEY=mesh.key"
+            }
         }
     }
 }

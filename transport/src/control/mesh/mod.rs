@@ -43,7 +43,7 @@ use self::close::CloseCode;
 use self::registry::Registry;
 use super::identity::{Holder, Identity, MeshKey};
 
-pub use error::{CallError, ControlError, DialError, Prospect};
+pub use error::{CallError, ControlError, DialError, OwnKey, Prospect};
 pub use limits::Limits;
 pub(crate) use link::Link;
 pub use link::{Connection, Peer};
@@ -183,6 +183,14 @@ enum Access {
 }
 
 impl Access {
+    /// The key that goes with it.
+    fn own_key(self) -> OwnKey {
+        match self {
+            Self::Anywhere => OwnKey::File,
+            Self::LoopbackOnly => OwnKey::Loopback,
+        }
+    }
+
     fn allows(self, addr: SocketAddr) -> bool {
         match self {
             Self::Anywhere => true,

@@ -80,6 +80,7 @@ fn frame_kind(response: &Response) -> FrameKind {
         | Response::Submitted(_)
         | Response::Status(_)
         | Response::Attended(_)
+        | Response::AlreadyOver { .. }
         | Response::Commander(_)
         | Response::Raft { .. }
         | Response::StaleEpoch { .. }

@@ -1,6 +1,7 @@
 //! Who is let in and who is not, and what either side is told.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bench_core::ids::BuildHash;
 use bench_core::message::{HelloReply, Refusal, Role};
@@ -8,7 +9,9 @@ use bench_core::message::{HelloReply, Refusal, Role};
 use super::harness::*;
 use super::lines::Lines;
 use crate::control::identity::{Holder, Identity, MeshKey};
-use crate::control::mesh::{ControlError, DialError, Mesh, MeshConfig, NoService, Peer, Prospect, tls};
+use crate::control::mesh::{
+    ControlError, DialError, Limits, Mesh, MeshConfig, NoService, Peer, Prospect, tls,
+};
 
 #[tokio::test]
 async fn two_agents_with_one_key_meet_and_know_each_other() {
@@ -36,6 +39,21 @@ async fn another_key_is_refused_in_both_directions_and_both_sides_say_so() {
         lines.expect(&[&from.addr.to_string(), "another mesh key", "same key file"]).await;
     }
     assert!(a.service.connections().is_empty() && b.service.connections().is_empty());
+}
+
+#[tokio::test]
+async fn who_comes_without_a_key_is_told_how_to_name_one() {
+    let keyed = agent("a", 1, &MeshKey::generate().unwrap());
+    let config = MeshConfig {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        key: None,
+        role: Role::Client,
+        build: BUILD,
+        limits: Limits::default(),
+    };
+    let client = Mesh::bind(config, Arc::new(NoService)).unwrap();
+    let text = client.dial(keyed.addr, None).await.unwrap_err().to_string();
+    assert!(text.contains("--key mesh.key") && text.contains("RAILMESH_KEY"), "{text}");
 }
 
 #[tokio::test]
@@ -138,8 +156,7 @@ async fn an_address_where_nobody_listens_is_named_with_its_port() {
 async fn without_a_key_only_this_host_is_served_and_dialed() {
     for listen in ["[::]:0", "0.0.0.0:0", "192.0.2.1:0"] {
         let listen: SocketAddr = listen.parse().unwrap();
-        let error =
-            Mesh::bind(MeshConfig { listen, ..config(role("a", 1), None) }, std::sync::Arc::new(NoService));
+        let error = Mesh::bind(MeshConfig { listen, ..config(role("a", 1), None) }, Arc::new(NoService));
         let error = error.unwrap_err();
         assert!(matches!(error, ControlError::NoKey { .. }), "{error}");
         assert!(error.to_string().contains("railmesh keygen mesh.key"));
