@@ -156,8 +156,7 @@ async fn an_address_where_nobody_listens_is_named_with_its_port() {
 async fn without_a_key_only_this_host_is_served_and_dialed() {
     for listen in ["[::]:0", "0.0.0.0:0", "192.0.2.1:0"] {
         let listen: SocketAddr = listen.parse().unwrap();
-        let error =
-            Mesh::bind(MeshConfig { listen, ..config(role("a", 1), None) }, Arc::new(NoService));
+        let error = Mesh::bind(MeshConfig { listen, ..config(role("a", 1), None) }, Arc::new(NoService));
         let error = error.unwrap_err();
         assert!(matches!(error, ControlError::NoKey { .. }), "{error}");
         assert!(error.to_string().contains("railmesh keygen mesh.key"));
