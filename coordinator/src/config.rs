@@ -11,6 +11,8 @@ pub struct Config {
     pub roster: Vec<NodeId>,
     /// The electors in order: a majority of them holds every decision and every result.
     pub electors: Vec<NodeIndex>,
+    /// Rails of this node. All nodes of a run need as many, so a plan that names another is refused at once.
+    pub rails: u16,
     /// How long a run waits for members that have not joined, from the election on.
     pub join_timeout: Duration,
 }

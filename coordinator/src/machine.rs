@@ -8,6 +8,7 @@ use bench_core::ids::{Epoch, NodeIndex, RunId};
 use bench_core::message::{Response, SubmitReply};
 use bench_core::plan::Plan;
 use bench_core::record::RunEnd;
+use bench_core::schedule::Schedule;
 use bench_core::time::Mono;
 
 use crate::command::Command;
@@ -111,7 +112,7 @@ impl Coordinator {
             Some(id) => self.runs.iter().find(|run| run.id == id),
             None => self.runs.back(),
         };
-        run.map(|run| RunView::new(run, &self.config))
+        run.map(|run| RunView::new(run, &self.config, &self.members))
     }
 
     fn elected(&mut self, epoch: Epoch, decisions: Decisions, now: Mono) {
@@ -200,11 +201,21 @@ impl Coordinator {
             self.reply(ticket, SubmitReply::Accepted);
             return;
         }
+        if let Some(reason) = self.unfit(&plan) {
+            self.reply(ticket, SubmitReply::Rejected { reason });
+            return;
+        }
         let mut out = Vec::new();
         let mut context = Context { config: &self.config, members: &self.members, out: &mut out, now };
         let run = Run::new(id, plan, epoch, Some(ticket), wall_seconds, &mut context);
         self.keep(run);
         self.commands.extend(out);
+    }
+
+    /// Why a plan cannot be played here, as far as this node knows by itself.
+    fn unfit(&self, plan: &Plan) -> Option<String> {
+        let nodes = self.config.roster.len() as u16;
+        Schedule::check(plan, nodes, self.config.rails).err().map(|error| error.to_string())
     }
 
     fn cancel(&mut self, id: Option<RunId>, now: Mono) {

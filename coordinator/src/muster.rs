@@ -10,6 +10,7 @@
 //!  gathering  leaves                               gathering  (has not come)
 //!  agreed     comes, meaning the agreed run        agreed     Playing or Over
 //!  agreed     comes, meaning another run           agreed     Refused, to this one alone
+//!  agreed     its plan does not fit the mesh           refused    Refused
 //!  refused    comes                                refused    Refused
 //!  any        is done                              the same   the others' company has one less to inform
 //!  any        elected, deposed                     gathering  (everybody comes anew)
@@ -168,6 +169,11 @@ impl Muster {
         {
             self.stage = Stage::Agreed(first);
         }
+    }
+
+    /// What everybody means cannot be played.
+    pub(crate) fn refuse(&mut self, reason: String) {
+        self.stage = Stage::Refused { reason };
     }
 
     /// Whether [`Muster::close`] would change anything.

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bench_core::ids::{Attempt, CellId, Epoch, NodeIndex, RunId};
-use bench_core::message::{Request, Response, SubmitReply};
+use bench_core::message::{Attending, Company, Request, Response, SubmitReply};
 use bench_core::record::{FailureKind, LossWord, NodePresence, Outcome, Phase, RunEnd, RunRecord};
-use coordinator::{CallTag, Entry, Event, Ticket};
+use coordinator::{Attendance, CallTag, Entry, Event, Ticket};
 use mesh::{Behaviour, RUN, TestMesh, plan};
 
 /// Two cases of pairs over 4 nodes and 2 rails, one after the other: 2 x 2 x 6 rounds of 2 cells.
@@ -237,6 +237,88 @@ fn a_higher_epoch_seen_by_an_agent_deposes_the_coordinator() {
         mesh.machine.run(Some(RUN)).is_none(),
         "the run is another coordinator's by now: it did not end here"
     );
+}
+
+#[test]
+fn a_plan_that_names_a_rail_that_there_is_not_is_refused_at_once() {
+    let mut mesh = TestMesh::nobody(4, 2);
+    mesh.feed(mesh::elected());
+    // Nobody else is there: who waited for the others would not answer yet.
+    mesh.submit(plan("rails = [0, 2]"));
+    let [(_, SubmitReply::Rejected { reason })] = &mesh.replies[..] else {
+        panic!("rejected, not {:?}", mesh.replies)
+    };
+    assert!(reason.contains("rail 2"), "{reason}");
+    assert!(mesh.proposed.is_empty());
+}
+
+#[test]
+fn a_run_that_waits_for_nodes_to_join_names_them() {
+    let mut mesh = TestMesh::nobody(3, 1);
+    mesh.feed(mesh::elected());
+    mesh.join(0);
+    mesh.submit(plan(PAIRS));
+    while mesh.replies.is_empty() && mesh.step() {}
+    let status = mesh.machine.run(Some(RUN)).expect("accepted").status();
+    let waiting: Vec<String> =
+        status.waiting_for.iter().map(|(node, what)| format!("{node} {what}")).collect();
+    assert_eq!((status.phase.as_str(), waiting), ("join", vec!["n2 to join".into(), "n3 to join".into()]));
+}
+
+/// A one-shot agent comes.
+fn come(mesh: &mut TestMesh, node: u16, text: &str) {
+    mesh.feed(Event::Attended {
+        node: NodeIndex(node),
+        run: RUN,
+        plan: Box::new(plan(text)),
+        attending: Attending::Present,
+        printed_by: None,
+        wall_seconds: 0,
+    });
+}
+
+fn told(mesh: &TestMesh, node: u16) -> Attendance {
+    mesh.machine.attendance(NodeIndex(node), RUN, mesh.now).expect("it commands")
+}
+
+#[test]
+fn the_run_of_one_shot_agents_begins_once_when_the_last_one_has_come() {
+    let mut mesh = TestMesh::new(3, 1);
+    [0, 1].into_iter().for_each(|node| come(&mut mesh, node, PAIRS));
+    assert!(mesh.proposed.is_empty());
+    assert_eq!(told(&mesh, 0), Attendance::Gathering { missing: vec![NodeIndex(2)] });
+    [2, 0, 1].into_iter().for_each(|node| come(&mut mesh, node, PAIRS));
+    mesh.drive();
+    assert_eq!(mesh.end(), Some(&RunEnd::Completed));
+    let accepted = mesh.proposed.iter().filter(|entry| matches!(entry, Entry::RunAccepted { .. })).count();
+    assert_eq!(accepted, 1);
+    let over =
+        Attendance::Over { printer: Some(NodeIndex(0)), printed_by: None, company: Company::Uninformed };
+    assert_eq!(told(&mesh, 2), over);
+}
+
+#[test]
+fn the_run_of_one_shot_agents_begins_without_those_that_do_not_come_in_time() {
+    let mut mesh = TestMesh::nobody(3, 1);
+    mesh.feed(mesh::elected());
+    [0, 1].into_iter().for_each(|node| {
+        mesh.join(node);
+        come(&mut mesh, node, PAIRS);
+    });
+    assert!(mesh.step(), "the join time-out");
+    mesh.drive();
+    assert_eq!(mesh.end(), Some(&RunEnd::Completed));
+    assert!(mesh.losses().iter().all(|loss| loss.reason.contains("n3")), "{:?}", mesh.losses());
+}
+
+#[test]
+fn one_shot_agents_are_refused_a_plan_that_does_not_fit() {
+    let mut mesh = TestMesh::new(2, 1);
+    [0, 1].into_iter().for_each(|node| come(&mut mesh, node, "rails = [1]"));
+    let Attendance::Refused { reason, .. } = told(&mesh, 0) else {
+        panic!("refused, not {:?}", told(&mesh, 0))
+    };
+    assert!(reason.contains("rail 1") && mesh.proposed.is_empty(), "{reason}");
 }
 
 #[test]

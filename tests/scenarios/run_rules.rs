@@ -82,6 +82,32 @@ fn a_killed_client_leaves_a_readable_result_and_the_run_goes_on() {
 }
 
 #[test]
+fn a_plan_that_names_a_rail_that_there_is_not_is_refused_at_once() {
+    let _alone = machine();
+    // The second node never joins: who waited for it would take half a minute.
+    let mesh = MeshSpec::on(Site::loopback(2, 1)).without(2).start();
+    let refused = mesh.sweep(&["-t", "tcp_bw", "--only-rails", "r5"]);
+    refused.exits(2).finished_says("the plan names rail 5");
+}
+
+#[test]
+fn a_result_outlives_the_coordinator_that_ended_its_run() {
+    let _alone = machine();
+    let mut mesh = MeshSpec::on(Site::loopback(3, 1)).start().ask_node(3);
+    let swept = mesh.sweep(&[SHORT.as_slice(), &["--run-id", FIRST]].concat());
+    swept.exits(0);
+    mesh.agent(1).signal(Signal::KILL);
+    wait_for("another coordinator", PATIENCE, || {
+        let status = mesh.status();
+        let elected = status.contains("coordinator   n2") || status.contains("coordinator   n3");
+        elected.then_some(()).ok_or(status)
+    });
+    let fetched = result_of(mesh.run(&["results", FIRST, "--json"]).exits(0));
+    assert_eq!(&fetched, swept.report(), "the electors have kept it");
+    mesh.run(&["cancel", FIRST]).exits(2).says("has already ended: pass");
+}
+
+#[test]
 fn a_result_is_drawn_again_in_every_form() {
     let _alone = machine();
     let mesh = pair();

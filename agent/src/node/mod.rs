@@ -353,6 +353,7 @@ fn machine_config(config: &AgentConfig) -> Config {
     Config {
         roster: config.roster.peers.iter().map(|peer| peer.node.clone()).collect(),
         electors: config.roster.electors.clone(),
+        rails: config.rails.len() as u16,
         join_timeout: config.join_timeout,
     }
 }

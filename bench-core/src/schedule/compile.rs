@@ -13,16 +13,11 @@ use crate::plan::{Pattern, Plan, RailMode, TestCase};
 use crate::record::{NodePresence, RunStart};
 
 impl Schedule {
-    /// The schedule of `plan` for a roster of `nodes` nodes with `rails` rails each.
-    ///
-    /// If the whole pattern takes longer than the budget, a sample of matchings (or distances of a shift) is kept, the
-    /// same for every case and rail so that they can be compared. Every node still meets at least four partners on
-    /// every rail, or all if there are fewer; where that takes longer than the budget, [`Schedule::budget_fit`] says so.
+    /// Whether a plan fits a mesh of so many nodes and rails at all: what can be told without making the schedule.
     ///
     /// # Errors
-    /// [`ScheduleError`] if the roster is too small for the pattern, a rail does not exist, or there are more cells
-    /// than can be numbered or set up at once.
-    pub fn compile(plan: &Plan, nodes: u16, rails: u16) -> Result<Self, ScheduleError> {
+    /// [`ScheduleError`] if the roster is too small for the pattern, a rail does not exist, or there is nothing to measure.
+    pub fn check(plan: &Plan, nodes: u16, rails: u16) -> Result<(), ScheduleError> {
         let needed = match plan.pattern {
             Pattern::Loopback => 1,
             Pattern::Pairs | Pattern::Shift | Pattern::AllToAll | Pattern::Incast | Pattern::Outcast => 2,
@@ -33,6 +28,20 @@ impl Schedule {
         if plan.cases.is_empty() {
             return Err(ScheduleError::NoCases);
         }
+        chosen_rails(plan, rails).map(drop)
+    }
+
+    /// The schedule of `plan` for a roster of `nodes` nodes with `rails` rails each.
+    ///
+    /// If the whole pattern takes longer than the budget, a sample of matchings (or distances of a shift) is kept, the
+    /// same for every case and rail so that they can be compared. Every node still meets at least four partners on
+    /// every rail, or all if there are fewer; where that takes longer than the budget, [`Schedule::budget_fit`] says so.
+    ///
+    /// # Errors
+    /// [`ScheduleError`] if the roster is too small for the pattern, a rail does not exist, or there are more cells
+    /// than can be numbered or set up at once.
+    pub fn compile(plan: &Plan, nodes: u16, rails: u16) -> Result<Self, ScheduleError> {
+        Self::check(plan, nodes, rails)?;
         let rails = chosen_rails(plan, rails)?;
         let steps = Steps::all(plan.pattern, plan.duplex, nodes);
         let (kept, fit) = fit(plan, &steps, nodes, rails.len());

@@ -69,6 +69,10 @@ impl Coordinator {
             // A client's: the job comes after it.
             Some(open) if !open.is_ended() => {}
             Some(_) | None => {
+                if let Some(reason) = self.unfit(&agreed.plan) {
+                    self.muster.refuse(format!("the plan was rejected: {reason}"));
+                    return;
+                }
                 let mut out = Vec::new();
                 let mut context =
                     Context { config: &self.config, members: &self.members, out: &mut out, now };

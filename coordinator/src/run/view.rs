@@ -6,17 +6,19 @@ use bench_core::record::RunRecord;
 
 use super::{ActiveRound, Run};
 use crate::config::Config;
+use crate::members::Members;
 
 /// What clients may see of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunView<'a> {
     run: &'a Run,
     config: &'a Config,
+    members: &'a Members,
 }
 
 impl<'a> RunView<'a> {
-    pub(crate) fn new(run: &'a Run, config: &'a Config) -> Self {
-        Self { run, config }
+    pub(crate) fn new(run: &'a Run, config: &'a Config, members: &'a Members) -> Self {
+        Self { run, config, members }
     }
 
     /// The run.
@@ -49,6 +51,8 @@ impl<'a> RunView<'a> {
 
     fn waiting_for(&self) -> Vec<(NodeId, String)> {
         let name = |node: bench_core::ids::NodeIndex| self.config.roster[node.usize()].clone();
+        let joining = self.run.phase == super::RunPhase::Joining;
+        let absent = self.members.absent().filter(|_| joining).map(|node| (name(node), "to join".to_owned()));
         let probing = self.run.probing.iter().map(|node| (name(*node), "inventory".to_owned()));
         let journals = self.run.collecting.keys().map(|node| (name(*node), "journal".to_owned()));
         let keepers = self.run.storing.iter().flat_map(super::store::Storing::waiting);
@@ -58,6 +62,6 @@ impl<'a> RunView<'a> {
             .flatten()
             .flat_map(ActiveRound::waiting)
             .map(|(node, what)| (name(node), what));
-        probing.chain(journals).chain(rounds).chain(keepers).collect()
+        absent.chain(probing).chain(journals).chain(rounds).chain(keepers).collect()
     }
 }

@@ -77,6 +77,7 @@ impl TestMesh {
         let config = Config {
             roster: names.clone(),
             electors: vec![NodeIndex(0)],
+            rails,
             join_timeout: Duration::from_secs(30),
         };
         Self {

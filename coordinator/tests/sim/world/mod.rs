@@ -105,6 +105,7 @@ impl World {
         let config = Config {
             roster: names,
             electors: (0..scenario.electors as u16).map(NodeIndex).collect(),
+            rails: 1,
             join_timeout: Duration::from_secs(3),
         };
         let mut rng = Rng::of(&[scenario.seed, 2]);
