@@ -8,4 +8,5 @@ pub(super) mod keygen;
 pub(super) mod report;
 pub(super) mod status;
 pub(super) mod sweep;
+pub(super) mod topo;
 pub(super) mod worker;
