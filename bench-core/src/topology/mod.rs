@@ -16,6 +16,9 @@ pub mod nccl_xml;
 pub mod text;
 mod words;
 
+#[cfg(test)]
+mod tests;
+
 pub use assess::{Assessment, Confidence, Finding, Pairing, PciTree, PortAssessment, Role, Severity, assess};
 pub use document::{
     DistanceEntry, FabricLinkEntry, FindingEntry, GidEntry, GpuEntry, HcaEntry, MissingEntry, NvLinkEntry,

@@ -8,7 +8,9 @@ use super::words::natural;
 
 /// The table and everything below it, as plain text.
 pub fn render(inventory: &Inventory, assessment: &Assessment) -> String {
-    let mut text = table(rows(inventory, assessment));
+    let rows = rows(inventory, assessment);
+    let mut text =
+        if rows.len() > 1 { table(rows) } else { "neither a GPU nor an HCA of this node\n".to_owned() };
     if !assessment.findings.is_empty() {
         text.push_str("\nfindings\n");
         assessment.findings.iter().for_each(|found| finding(&mut text, found));

@@ -9,6 +9,9 @@ mod hcas;
 mod machine;
 mod pci;
 
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 
 use bench_core::topology::{CaptureNote, Gap, Inventory};

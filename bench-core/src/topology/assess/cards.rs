@@ -28,10 +28,14 @@ pub(super) enum CardSign {
 
 /// The cards with more than one HCA.
 pub(super) fn cards(inventory: &Inventory) -> Vec<Card> {
+    let nearest: Vec<Option<Distance>> = inventory
+        .hca_ids()
+        .map(|id| inventory.gpus.iter().filter_map(|gpu| distance(inventory, gpu.index, id)).min())
+        .collect();
     let mut cards: Vec<Card> = Vec::new();
     for id in inventory.hca_ids() {
         let joined = cards.iter_mut().find_map(|card| {
-            let sign = card.hcas.iter().find_map(|other| sign(inventory, *other, id))?;
+            let sign = card.hcas.iter().find_map(|other| sign(inventory, &nearest, *other, id))?;
             Some((card, sign))
         });
         match joined {
@@ -46,7 +50,7 @@ pub(super) fn cards(inventory: &Inventory) -> Vec<Card> {
     cards
 }
 
-fn sign(inventory: &Inventory, a: HcaId, b: HcaId) -> Option<CardSign> {
+fn sign(inventory: &Inventory, nearest: &[Option<Distance>], a: HcaId, b: HcaId) -> Option<CardSign> {
     let (x, y) = (inventory.hca(a), inventory.hca(b));
     let is_guid = |guid: &&String| guid.bytes().any(|b| b != b'0');
     if let (Some(x), Some(y)) =
@@ -62,7 +66,6 @@ fn sign(inventory: &Inventory, a: HcaId, b: HcaId) -> Option<CardSign> {
         return x.is_same_card(y).then_some(CardSign::Name);
     }
     let beside = inventory.links.pcie(Device::Hca(a), Device::Hca(b)) == Some(Distance::Pix);
-    let nearest = |id| inventory.gpus.iter().filter_map(|gpu| distance(inventory, gpu.index, id)).min();
-    let apart = [a, b].map(nearest).iter().all(|best| best.is_none_or(|best| best > Distance::Pix));
+    let apart = [a, b].iter().all(|id| nearest[id.0].is_none_or(|best| best > Distance::Pix));
     (beside && apart).then_some(CardSign::Distance)
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::topology::model::{Hca, HcaId, Inventory, LinkLayer, Port};
+use crate::topology::model::{Hca, HcaId, Inventory, LinkLayer, Port, PortState};
 use crate::topology::words;
 
 use super::Confidence;
@@ -45,6 +45,10 @@ struct Group {
     ports: usize,
     /// The highest rate of a port that is up, Gb/s.
     rate_gbps: Option<f64>,
+    /// What the model can do, where every port is down, Gb/s.
+    could_gbps: Option<f64>,
+    /// Some port is not down.
+    alive: bool,
     /// The link layer is only a guess from names or GIDs.
     guessed: bool,
 }
@@ -61,6 +65,8 @@ impl Groups {
                 let group = groups.entry(key.clone()).or_default();
                 group.ports += 1;
                 group.guessed |= guessed;
+                group.alive |= port.state != Some(PortState::Down);
+                group.could_gbps = hca.model.as_deref().and_then(model_gbps);
                 let rate = port.real_rate().map(|rate| rate.gbps());
                 group.rate_gbps = [group.rate_gbps, rate].into_iter().flatten().reduce(f64::max);
                 of_port.insert((id, port.number), key);
@@ -97,6 +103,12 @@ impl Groups {
     fn leading(&self, key: &Key, group: &Group) -> (Confidence, String) {
         let text = format!("{} {}", words::count(group.ports, "port"), describe(key, group));
         let others = self.groups.len() > 1;
+        if !group.alive {
+            return (
+                Confidence::Assumed,
+                format!("{text}, all down: the group that could have the most bandwidth"),
+            );
+        }
         if group.guessed {
             return (
                 Confidence::Assumed,
@@ -121,15 +133,20 @@ impl Groups {
 }
 
 /// The group that is the compute fabric, if one can be.
+///
+/// Several ports of a fast model that are all down may still be it: then it is the fabric that is down. One alone tells
+/// nothing.
 fn best(groups: &BTreeMap<Key, Group>) -> Option<Key> {
-    let can_be = |key: &Key, group: &Group| match (key.layer, group.rate_gbps) {
-        (_, Some(rate)) => rate >= SLOWEST_RAIL_GBPS,
-        (Some(LinkLayer::InfiniBand), None) => true,
-        (Some(LinkLayer::Ethernet) | None, None) => false,
+    let can_be = |key: &Key, group: &Group| match (group.alive, key.layer, group.rate_gbps) {
+        (true, _, Some(rate)) => rate >= SLOWEST_RAIL_GBPS,
+        (true, Some(LinkLayer::InfiniBand), None) => true,
+        (true, Some(LinkLayer::Ethernet) | None, None) => false,
+        (false, _, _) => group.ports > 1 && group.could_gbps.is_some_and(|rate| rate >= SLOWEST_RAIL_GBPS),
     };
     let weight = |key: &Key, group: &Group| {
         let preferred = if key.layer == Some(LinkLayer::InfiniBand) { 2.0 } else { 1.0 };
-        group.rate_gbps.unwrap_or(0.0) * group.ports as f64 * preferred
+        let rate = if group.alive { group.rate_gbps } else { group.could_gbps };
+        rate.unwrap_or(0.0) * group.ports as f64 * preferred
     };
     let infiniband = |key: &Key| key.layer == Some(LinkLayer::InfiniBand);
     groups
@@ -140,6 +157,18 @@ fn best(groups: &BTreeMap<Key, Group>) -> Option<Key> {
             by_weight.then(infiniband(a).cmp(&infiniband(b))).then(x.ports.cmp(&y.ports)).then(b.cmp(a))
         })
         .map(|(key, _)| key.clone())
+}
+
+/// The fastest port of a model, Gb/s, by the numbers that the mlx4 and mlx5 drivers use.
+fn model_gbps(model: &str) -> Option<f64> {
+    Some(match model {
+        "MT4131" => 800.0,
+        "MT4129" | "MT41692" => 400.0,
+        "MT4123" | "MT41686" => 200.0,
+        "MT4115" | "MT4119" | "MT4121" | "MT4125" => 100.0,
+        "MT4099" | "MT4103" | "MT4113" => 56.0,
+        _ => return None,
+    })
 }
 
 fn key(hca: &Hca, port: &Port) -> (Key, bool) {

@@ -79,8 +79,19 @@ impl<'a> Pairer<'a> {
             .collect()
     }
 
+    /// Where cells of the GPU are cut off, a nearer HCA may be among them: only PIX, which nothing beats, counts then.
     fn distance(&self, gpu: &Gpu, hca: HcaId) -> Option<Distance> {
-        distance(self.inventory, gpu.index, hca)
+        let known = distance(self.inventory, gpu.index, hca)?;
+        (known == Distance::Pix || !self.is_cut(gpu)).then_some(known)
+    }
+
+    fn is_cut(&self, gpu: &Gpu) -> bool {
+        let in_matrix = |id: &HcaId| self.inventory.hca(*id).row != Row::NoMatrix;
+        let lacks = |id: HcaId| distance(self.inventory, gpu.index, id).is_none();
+        match gpu.row {
+            Row::Missing | Row::Cut => self.inventory.hca_ids().filter(in_matrix).any(lacks),
+            Row::NoMatrix | Row::Whole => false,
+        }
     }
 
     /// On Grace the distances tell nothing; the NUMA node does, where it is known.

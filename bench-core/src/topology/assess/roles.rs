@@ -3,7 +3,8 @@
 //! | distances | facts lean to compute | lean away | tell nothing |
 //! |---|---|---|---|
 //! | shares a switch with a GPU | compute, proven | not compute, as sure as the facts | compute, likely |
-//! | shares none, while others do | storage or front-end, likely | the same, proven | the same, likely |
+//! | shares none, but is nearest to a GPU without a better one | compute, as sure as the facts | not compute, as sure | compute, assumed |
+//! | shares none, while others do | storage or front-end, likely | the same, likely | the same, likely |
 //! | its GPU's row may be cut off | compute, as sure as the facts | not compute, as sure | unknown |
 //! | nobody shares one | compute, as sure as the facts | not compute, as sure | compute, assumed |
 //! | hidden | compute, as sure as the facts | not compute, as sure | unknown |
@@ -14,7 +15,7 @@ use crate::topology::words::shortened;
 
 use super::cards::cards;
 use super::groups::{Groups, Lean, guess_layer};
-use super::tree::{Locality, PciTree, locality};
+use super::tree::{Locality, PciTree, distance, locality};
 use super::{Confidence, PortAssessment, Role};
 
 /// The role of every port, in the order of the HCAs.
@@ -23,10 +24,18 @@ pub(super) fn roles(inventory: &Inventory, tree: PciTree) -> Vec<PortAssessment>
     let places: Vec<Locality> = inventory.hca_ids().map(|id| locality(inventory, tree, id)).collect();
     let somebody_near = places.iter().any(|place| matches!(place, Locality::Near { .. }));
     let beside = beside_the_rails(inventory, somebody_near);
+    let needed = needed(inventory, tree, &places);
     let mut out = Vec::new();
     for id in inventory.hca_ids() {
         let hca = inventory.hca(id);
-        let rule = Rule { inventory, tree, place: &places[id.0], somebody_near, aside: beside.contains(&id) };
+        let rule = Rule {
+            inventory,
+            tree,
+            place: &places[id.0],
+            somebody_near,
+            aside: beside.contains(&id),
+            needed: needed.contains(&id),
+        };
         if hca.ports.is_empty() {
             out.push(rule.decide(id, None, Lean::Nowhere));
         }
@@ -45,6 +54,26 @@ fn beside_the_rails(inventory: &Inventory, somebody_near: bool) -> Vec<HcaId> {
     if fits { doubled } else { Vec::new() }
 }
 
+/// The HCAs that are nearest to a GPU which shares a switch with none, and nearer to it than those that others share.
+fn needed(inventory: &Inventory, tree: PciTree, places: &[Locality]) -> Vec<HcaId> {
+    let mut found = Vec::new();
+    if tree != PciTree::Shown {
+        return found;
+    }
+    for gpu in &inventory.gpus {
+        let ways: Vec<(HcaId, Distance)> =
+            inventory.hca_ids().filter_map(|id| Some((id, distance(inventory, gpu.index, id)?))).collect();
+        let Some(best) = ways.iter().map(|(_, distance)| *distance).min() else { continue };
+        let nearest: Vec<HcaId> =
+            ways.iter().filter(|(_, distance)| *distance == best).map(|(id, _)| *id).collect();
+        let rail_among = nearest.iter().any(|id| matches!(places[id.0], Locality::Near { .. }));
+        if !rail_among && best < Distance::Sys {
+            found.extend(nearest);
+        }
+    }
+    found
+}
+
 /// What decides over the ports of one HCA.
 struct Rule<'a> {
     inventory: &'a Inventory,
@@ -52,6 +81,8 @@ struct Rule<'a> {
     place: &'a Locality,
     somebody_near: bool,
     aside: bool,
+    /// Nothing is nearer to some GPU, which shares a switch with no HCA.
+    needed: bool,
 }
 
 impl Rule<'_> {
@@ -75,13 +106,18 @@ impl Rule<'_> {
                     Lean::Nowhere => (Role::Compute, Confidence::Likely, text),
                 }
             }
+            Locality::Far { best } if self.somebody_near && self.needed => self.by_facts(port, lean, |_| {
+                let why =
+                    format!("{best} at best, but a GPU that shares a switch with no HCA has nothing nearer");
+                (Role::Compute, Confidence::Assumed, why)
+            }),
             Locality::Far { best } if self.somebody_near => {
                 let text = format!("{best} at best: no GPU shares its switch, while other HCAs share one");
                 match lean {
                     Lean::Compute(_, why) => {
                         (apart(port), Confidence::Likely, format!("{text}, though it is one of {why}"))
                     }
-                    Lean::Other(_, why) => (other(port), Confidence::Proven, format!("{text}; {why}")),
+                    Lean::Other(_, why) => (other(port), Confidence::Likely, format!("{text}; {why}")),
                     Lean::Nowhere => (Role::StorageOrFrontEnd, Confidence::Likely, text),
                 }
             }

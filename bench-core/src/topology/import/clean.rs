@@ -23,7 +23,8 @@ fn clean(line: &str) -> Cow<'_, str> {
     let line = cut(line);
     let line = strip_stamps(line);
     let is_plain = line.bytes().all(|b| b == b'\t' || (b >= 0x20 && b != 0x7f)) && !line.contains('\u{a0}');
-    if is_plain { Cow::Borrowed(line) } else { Cow::Owned(without_controls(line)) }
+    let line = if is_plain { Cow::Borrowed(line) } else { Cow::Owned(without_controls(line)) };
+    if line.contains('[') { without_bare_colours(&line).map_or(line, Cow::Owned) } else { line }
 }
 
 /// A line of a sane size: the rest of a longer one is not looked at.
@@ -76,6 +77,24 @@ fn is_tag(word: &str) -> bool {
     inside && (after.is_empty() || after == ":" || (after.starts_with('<') && after.ends_with(':')))
 }
 
+/// `[4m` and `[0m`: what is left of a colour where a web page has swallowed the escape. `None` if there is none.
+fn without_bare_colours(line: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = line;
+    let mut found = false;
+    while let Some(start) = rest.find('[') {
+        let after = &rest[start + 1..];
+        let digits = after.bytes().take_while(|b| b.is_ascii_digit() || *b == b';').take(MAX_COLOUR).count();
+        let ends = digits > 0 && after[digits..].starts_with('m');
+        let keep = if ends { start } else { start + 1 };
+        out.push_str(&rest[..keep]);
+        rest = if ends { &after[digits + 1..] } else { after };
+        found |= ends;
+    }
+    out.push_str(rest);
+    found.then_some(out)
+}
+
 /// Escape sequences (CSI and OSC) and other control characters are dropped; a no-break space becomes a space.
 fn without_controls(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
@@ -124,6 +143,8 @@ fn common_prefix(lines: &[Cow<'_, str>]) -> Option<String> {
 const MAX_LINES: usize = 2_000_000;
 /// Bytes of a line that are read: a row of a matrix of 256 devices has 2,000.
 const MAX_LINE: usize = 65_536;
+/// Digits of a colour.
+const MAX_COLOUR: usize = 12;
 /// Marks that are stripped from one line.
 const MAX_STAMPS: usize = 4;
 /// Lines that make sure that a prefix is common.
@@ -140,6 +161,7 @@ mod tests {
     #[test]
     fn escapes_quotes_and_stamps_are_stripped() {
         assert_eq!(cleaned("\u{1b}[4m\tGPU0\u{1b}[0m\r\n"), ["\tGPU0"]);
+        assert_eq!(cleaned("[4m\tGPU0\tGPU1[0m"), ["\tGPU0\tGPU1"]);
         assert_eq!(cleaned("> GPU0 X"), ["GPU0 X"]);
         assert_eq!(cleaned("2026-01-02T03:04:05.6Z stdout F GPU0\t X"), ["GPU0\t X"]);
         assert_eq!(cleaned("[1,0]<stdout>: CA 'mlx5_0'"), ["CA 'mlx5_0'"]);

@@ -9,6 +9,7 @@ pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
 
 pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen: &mut bool) -> usize {
     let Some(Named { indexes, name, uuid }) = gpu(lines.get(at)) else { return at };
+    *seen = true;
     for index in &indexes {
         let Some((gpu, mut learn)) = inventory.learn_gpu(*index) else { continue };
         gpu.learn_name(name, &mut learn);
@@ -21,6 +22,16 @@ pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen:
     for here in at + 1..lines.len() {
         let line = lines.get(here);
         if line.trim().is_empty() {
+            continue;
+        }
+        if line.contains("all links are inActive") {
+            *seen = true;
+            end = here + 1;
+            for index in &indexes {
+                if let Some(gpu) = inventory.gpu_mut(*index) {
+                    gpu.nvlinks_all_inactive = true;
+                }
+            }
             continue;
         }
         let Some(link) = link(line) else { break };

@@ -69,7 +69,12 @@ fn link(line: &str, node: Option<&(FabricNode, String)>) -> Option<FabricLink> {
     let port = left.split_whitespace().rev().find_map(|word| word.split('[').next()?.parse().ok())?;
     let remote = right.split('"').nth(1).map(|name| name.trim().chars().take(MAX_NAME).collect::<String>());
     let could_be = scan::in_brackets(right.rsplit('"').next()?).filter(|text| text.contains("Could be"));
-    let (local_kind, local) = node.cloned().unwrap_or((FabricNode::Adapter, String::new()));
+    let (local_kind, local) = match (left.split('"').nth(1), node) {
+        // With --line the name stands before each link.
+        (Some(name), _) => of_line(name),
+        (None, Some(node)) => node.clone(),
+        (None, None) => (FabricNode::Adapter, String::new()),
+    };
     let rate = count * lane_rate;
     (rate.is_finite() && rate > 0.0).then(|| FabricLink {
         local,
@@ -81,6 +86,19 @@ fn link(line: &str, node: Option<&(FabricNode, String)>) -> Option<FabricLink> {
         remote: remote.filter(|name| !name.is_empty()),
         could_be: could_be.map(str::to_owned),
     })
+}
+
+/// Adapters are named after their node and `HCA-1` or the device.
+fn of_line(name: &str) -> (FabricNode, String) {
+    let name: String = name.trim().chars().take(MAX_NAME).collect();
+    let kind = if name.contains("Aggregation Node") {
+        FabricNode::Aggregation
+    } else if name.contains("HCA") || name.contains("mlx") {
+        FabricNode::Adapter
+    } else {
+        FabricNode::Switch
+    };
+    (kind, name)
 }
 
 /// Characters of a name that are kept.

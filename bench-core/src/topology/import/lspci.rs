@@ -5,7 +5,12 @@ use super::scan;
 use crate::topology::model::{Acs, Inventory, PciAddress};
 
 pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
-    device(lines.get(at)).is_some()
+    device(lines.get(at)).is_some() || control(lines.get(at)).is_some()
+}
+
+/// The flags of an `ACSCtl:` line.
+fn control(line: &str) -> Option<&str> {
+    line.trim().strip_prefix("ACSCtl:")
 }
 
 /// `18:00.0 3D controller: NVIDIA ...` at the margin.
@@ -17,7 +22,14 @@ fn device(line: &str) -> Option<(PciAddress, &str)> {
 }
 
 pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen: &mut bool) -> usize {
-    let Some((address, title)) = device(lines.get(at)) else { return at };
+    let Some((address, title)) = device(lines.get(at)) else {
+        // grep leaves the lines without their devices.
+        if let Some(flags) = control(lines.get(at)) {
+            *seen = true;
+            learn(inventory, None, "", flags);
+        }
+        return at + 1;
+    };
     let mut end = lines.len();
     for here in at + 1..lines.len() {
         let line = lines.get(here);
@@ -25,16 +37,20 @@ pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen:
             end = here;
             break;
         }
-        let Some(flags) = line.trim().strip_prefix("ACSCtl:") else { continue };
+        let Some(flags) = control(line) else { continue };
         *seen = true;
-        let redirects = ["ReqRedir+", "CmpltRedir+"].iter().any(|flag| flags.contains(flag));
-        let known = inventory.acs.iter().any(|acs| acs.address == address);
-        if !known && inventory.acs.len() < MAX_BRIDGES {
-            let title = title.chars().take(MAX_TITLE).collect();
-            inventory.acs.push(Acs { address, title, redirects });
-        }
+        learn(inventory, Some(address), title, flags);
     }
     end
+}
+
+fn learn(inventory: &mut Inventory, address: Option<PciAddress>, title: &str, flags: &str) {
+    let redirects = ["ReqRedir+", "CmpltRedir+"].iter().any(|flag| flags.contains(flag));
+    let known = address.is_some() && inventory.acs.iter().any(|acs| acs.address == address);
+    if !known && inventory.acs.len() < MAX_BRIDGES {
+        let title = title.chars().take(MAX_TITLE).collect();
+        inventory.acs.push(Acs { address, title, redirects });
+    }
 }
 
 /// Bridges that are kept.

@@ -94,7 +94,7 @@ const READERS: [Reader; 15] = [
     Reader { command: "iblinkinfo", begins: iblinkinfo::begins, read: iblinkinfo::read },
     Reader { command: "NCCL topology XML", begins: nccl_xml::begins, read: nccl_xml::read },
     Reader { command: "sysfs of InfiniBand devices", begins: sysfs::begins, read: sysfs::read },
-    Reader { command: "nvidia-smi nvlink -s", begins: gpus::begins, read: gpus::read },
+    Reader { command: "nvidia-smi -L or nvlink -s", begins: gpus::begins, read: gpus::read },
     Reader { command: "nvidia-smi -q", begins: smi_query::begins, read: smi_query::read },
     Reader { command: "lspci -vvv", begins: lspci::begins, read: lspci::read },
     Reader { command: "nvidia-smi --query-gpu", begins: csv::begins, read: csv::read },

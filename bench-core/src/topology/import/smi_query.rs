@@ -5,7 +5,34 @@ use super::scan::{self, key_value};
 use crate::topology::model::{Inventory, PciAddress};
 
 pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
-    gpu(lines.get(at)).is_some()
+    gpu(lines.get(at)).is_some() || is_lone_fabric(lines, at)
+}
+
+/// The blocks alone, as `nvidia-smi -q | grep -A 2 Fabric` leaves them.
+fn is_lone_fabric(lines: Lines<'_>, at: usize) -> bool {
+    let next = || key_value(lines.get(at + 1)).is_some_and(|(key, _)| key == "State");
+    lines.get(at).trim() == "Fabric" && next()
+}
+
+/// The tool prints the blocks in the order of the GPUs' numbers.
+fn lone_fabric(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen: &mut bool) -> usize {
+    let mut facts = Facts::default();
+    let mut end = at;
+    while end < lines.len() && end < at + LONE_LINES {
+        let line = lines.get(end);
+        if end > at && (line.trim() == "Fabric" || key_value(line).is_none()) {
+            break;
+        }
+        facts.take(line);
+        end += 1;
+    }
+    let known = inventory.gpus.iter().filter(|gpu| gpu.fabric.is_some()).count();
+    let gpu = u16::try_from(known).ok().and_then(|index| inventory.gpu_mut(index));
+    if let (Some(gpu), Some(state)) = (gpu, facts.fabric()) {
+        *seen = true;
+        gpu.fabric = Some(state);
+    }
+    end
 }
 
 /// `GPU 00000000:18:00.0` at the margin.
@@ -14,7 +41,7 @@ fn gpu(line: &str) -> Option<PciAddress> {
 }
 
 pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen: &mut bool) -> usize {
-    let Some(bus) = gpu(lines.get(at)) else { return at };
+    let Some(bus) = gpu(lines.get(at)) else { return lone_fabric(lines, at, inventory, seen) };
     let mut facts = Facts::default();
     let mut end = lines.len();
     for here in at + 1..lines.len() {
@@ -80,5 +107,7 @@ impl Facts {
     }
 }
 
+/// Lines of a block.
+const LONE_LINES: usize = 8;
 /// Characters of a value that are kept.
 const MAX_VALUE: usize = 96;

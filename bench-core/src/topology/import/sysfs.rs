@@ -10,11 +10,14 @@ pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
 
 pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen: &mut bool) -> usize {
     let Some((name, file, value)) = entry(lines.get(at)) else { return at };
+    // head and tail print `==> PATH <==` and the text below it.
+    let headed = value == "<==";
+    let value = if headed { lines.get(at + 1).trim() } else { value };
     if let Some(id) = inventory.hca_named(name) {
         *seen = true;
         learn(inventory, id, file, value);
     }
-    at + 1
+    if headed { at + 2 } else { at + 1 }
 }
 
 /// Device, file below it and its text.

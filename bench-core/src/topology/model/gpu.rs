@@ -25,6 +25,8 @@ pub struct Gpu {
     pub memory_numa: Option<u32>,
     /// Its NVLinks, where their state was shown.
     pub nvlinks: Vec<NvLink>,
+    /// The tool said that all its NVLinks are inactive, without naming them.
+    pub nvlinks_all_inactive: bool,
     /// State and status of its registration with the NVLink fabric, as written.
     pub fabric: Option<String>,
     /// How much of its row in the matrix there is.
@@ -45,6 +47,7 @@ impl Gpu {
             cpus: None,
             memory_numa: None,
             nvlinks: Vec::new(),
+            nvlinks_all_inactive: false,
             fabric: None,
             row: Row::NoMatrix,
         }

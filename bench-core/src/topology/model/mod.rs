@@ -231,8 +231,8 @@ pub struct Platform {
 /// Access control services of a PCIe bridge or device, from `ACSCtl` of `lspci -vvv`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acs {
-    /// Where.
-    pub address: PciAddress,
+    /// Where; `None` where a capture holds the line alone.
+    pub address: Option<PciAddress>,
     /// What the tool calls it.
     pub title: String,
     /// Peer-to-peer requests or completions are sent up to the root complex.

@@ -37,7 +37,8 @@ fn link_local(view: &View<'_>, found: &mut Vec<Finding>) {
     }
     let ib: Vec<String> = view
         .known_ports()
-        .filter(|(_, port, _)| !port.gids.is_empty() && layer(port) == Some(LinkLayer::InfiniBand))
+        .filter(|(_, port, _)| port.gids.iter().any(|gid| gid.version.is_some()))
+        .filter(|(_, port, _)| layer(port) == Some(LinkLayer::InfiniBand))
         .map(|(hca, port, _)| place(hca, port))
         .collect();
     let roce = view
@@ -107,37 +108,34 @@ fn small_mtu(view: &View<'_>, found: &mut Vec<Finding>) {
 /// Compute HCAs beside others that are up as well: programs that take any may take the wrong ones.
 fn mixed(view: &View<'_>, found: &mut Vec<Finding>) {
     let compute = view.hcas_of(Role::Compute);
-    let up_beside = view.known_ports().any(|(_, port, assessed)| {
-        let beside = match assessed.role {
-            Role::Compute | Role::Unknown => false,
-            Role::Storage | Role::FrontEnd | Role::StorageOrFrontEnd => true,
-        };
-        beside && port.is_up() != Some(false)
-    });
-    if compute.is_empty() || !up_beside {
+    let beside = beside(view);
+    if compute.is_empty() || beside.is_empty() {
         return;
     }
     let sure = view.ports.iter().filter(|port| port.role == Role::Compute).map(|port| port.confidence).min();
-    let list = compute.join(",");
-    let what = format!("HCAs that are no rails are up beside the compute fabric: {}", listed(beside(view)));
+    let what = format!("HCAs that are no rails are up beside the compute fabric: {}", listed(beside));
     let why = "a library that takes every HCA may send over one of them";
-    let found_one = finding(
-        "restrict_hcas",
-        Severity::Info,
-        sure.unwrap_or(Confidence::Unknown),
-        list.clone(),
-        what,
-        why,
-    );
+    let place = listed(compute.iter().map(|name| (*name).to_owned()).collect());
+    let found_one =
+        finding("restrict_hcas", Severity::Info, sure.unwrap_or(Confidence::Unknown), place, what, why);
     found.push(found_one.with_remedy(format!(
-        "NCCL_IB_HCA=={list} (= makes the names exact, else they are prefixes); NVSHMEM_HCA_LIST={}",
-        compute.iter().map(|name| format!("{name}:1")).collect::<Vec<_>>().join(",")
+        "NCCL_IB_HCA=={} (the second = makes the names exact, else they are prefixes)",
+        compute.join(",")
     )));
 }
 
+/// The HCAs that are no rails and have a port that is not down.
 fn beside(view: &View<'_>) -> Vec<String> {
-    let roles = [Role::Storage, Role::FrontEnd, Role::StorageOrFrontEnd];
-    roles.into_iter().flat_map(|role| view.hcas_of(role)).map(str::to_owned).collect()
+    let is_beside = |role: Role| match role {
+        Role::Compute | Role::Unknown => false,
+        Role::Storage | Role::FrontEnd | Role::StorageOrFrontEnd => true,
+    };
+    let ports = view
+        .known_ports()
+        .filter(|(_, port, assessed)| is_beside(assessed.role) && port.is_up() != Some(false));
+    let mut names: Vec<String> = ports.map(|(hca, _, _)| hca.title().to_owned()).collect();
+    names.dedup();
+    names
 }
 
 /// The RDMA MTU that an Ethernet MTU of 1,500 bytes gives is 1,024; jumbo frames give 4,096.

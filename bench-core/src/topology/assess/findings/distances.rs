@@ -63,7 +63,14 @@ fn far_gpus(view: &View<'_>, found: &mut Vec<Finding>) {
     let across = at(&[Distance::Sys]);
     let bridge = at(&[Distance::Phb, Distance::Node]);
     let virtual_node = view.inventory.platform.hypervisor.is_some();
-    if !across.is_empty() {
+    if let Some(hca) = nowhere_near(view) {
+        let what = format!("{hca} is SYS to every GPU, on whichever NUMA node");
+        let why = "it is near to no GPU, so there is no locality to use; GPUDirect RDMA is not used by default at this distance";
+        found.push(
+            finding("no_locality", Severity::Warn, Confidence::Proven, hca, what, why)
+                .with_remedy("expect less than line rate; another slot for the HCA is the cure"),
+        );
+    } else if !across.is_empty() {
         let what = format!("the nearest HCA of {} is across sockets (SYS)", view.gpus(&across));
         let why = "its traffic crosses the interconnect between the CPUs; NCCL does not use GPUDirect RDMA at this distance by default";
         found.push(
@@ -82,6 +89,17 @@ fn far_gpus(view: &View<'_>, found: &mut Vec<Finding>) {
         );
     }
     unserved(view, found);
+}
+
+/// The only HCA, if GPUs of different NUMA nodes are all SYS from it.
+fn nowhere_near(view: &View<'_>) -> Option<String> {
+    let [hca] = view.inventory.hcas.as_slice() else { return None };
+    let mut nodes: Vec<&str> =
+        view.inventory.gpus.iter().filter_map(|gpu| Some(gpu.numa.as_ref()?.as_str())).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let all_far = view.pairs.iter().all(|pair| pair.distance == Some(Distance::Sys));
+    (nodes.len() > 1 && all_far).then(|| hca.title().to_owned())
 }
 
 /// Some GPUs share a switch with an HCA and others do not.

@@ -38,8 +38,16 @@ pub(super) fn find(view: &View<'_>, found: &mut Vec<Finding>) {
 }
 
 fn access_control(view: &View<'_>, found: &mut Vec<Finding>) {
-    let redirecting: Vec<String> =
-        view.inventory.acs.iter().filter(|acs| acs.redirects).map(|acs| acs.address.to_string()).collect();
+    let redirecting: Vec<String> = view
+        .inventory
+        .acs
+        .iter()
+        .filter(|acs| acs.redirects)
+        .map(|acs| {
+            acs.address
+                .map_or_else(|| "a device that the capture does not name".to_owned(), |a| a.to_string())
+        })
+        .collect();
     if redirecting.is_empty() {
         return;
     }

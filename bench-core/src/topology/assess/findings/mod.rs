@@ -24,7 +24,7 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     /// Every port with its HCA and what it is for.
-    fn known_ports(&self) -> impl Iterator<Item = (&'a Hca, &'a Port, &'a PortAssessment)> + '_ {
+    pub(super) fn known_ports(&self) -> impl Iterator<Item = (&'a Hca, &'a Port, &'a PortAssessment)> + '_ {
         self.ports.iter().filter_map(|assessed| {
             let hca = self.inventory.hca(assessed.hca);
             let port = hca.ports.iter().find(|port| Some(port.number) == assessed.port)?;

@@ -10,6 +10,7 @@ use super::{View, finding};
 
 pub(super) fn find(view: &View<'_>, found: &mut Vec<Finding>) {
     inactive(view, found);
+    all_inactive(view, found);
     fabric_state(view, found);
     match view.inventory.matrix.as_ref().map(|matrix| matrix.nvlink) {
         Some(NvLinkShown::Shown) => shown(view, found),
@@ -60,6 +61,21 @@ fn inactive(view: &View<'_>, found: &mut Vec<Finding>) {
     }
 }
 
+/// The tool says so in one sentence, without the links.
+fn all_inactive(view: &View<'_>, found: &mut Vec<Finding>) {
+    let gpus: Vec<u16> =
+        view.inventory.gpus.iter().filter(|gpu| gpu.nvlinks_all_inactive).map(|gpu| gpu.index).collect();
+    if gpus.is_empty() {
+        return;
+    }
+    let what = "every NVLink is inactive";
+    let why = "normal for PCIe cards without a bridge; with NVSwitches the fabric manager is not running or the GPUs were not reset after it";
+    found.push(
+        finding("nvlink_inactive", Severity::Warn, Confidence::Likely, view.gpus(&gpus), what, why)
+            .with_remedy("systemctl status nvidia-fabricmanager; nvidia-smi -q shows the fabric's state"),
+    );
+}
+
 fn fabric_state(view: &View<'_>, found: &mut Vec<Finding>) {
     for gpu in &view.inventory.gpus {
         let Some(state) = gpu.fabric.as_deref() else { continue };
@@ -102,7 +118,10 @@ fn shown(view: &View<'_>, found: &mut Vec<Finding>) {
             let why = "normal for PCIe cards without bridges; a fault only where the GPUs' model has NVLink";
             found.push(finding("nvlink_none", Severity::Info, Confidence::Proven, all, what, why));
         }
-        [count] => found.push(uniform(*count, gpus.len(), all)),
+        [count] => {
+            let all_pairs = gpus.len() * gpus.len().saturating_sub(1) / 2;
+            found.push(uniform(*count, gpus.len(), (pairs.len(), all_pairs), all));
+        }
         _ => {
             let islands = islands(&gpus, &pairs);
             if islands.len() > 1 && islands.iter().all(|island| is_complete(island, &pairs)) {
@@ -115,7 +134,7 @@ fn shown(view: &View<'_>, found: &mut Vec<Finding>) {
 }
 
 /// Every pair has the same number of links.
-fn uniform(count: u16, gpus: usize, place: String) -> Finding {
+fn uniform(count: u16, gpus: usize, (shown, of): (usize, usize), place: String) -> Finding {
     let peers = gpus.saturating_sub(1);
     let total = usize::from(count) * peers;
     // No GPU has more than 18 links: more than that in sum means that all of them go to switches.
@@ -126,6 +145,11 @@ fn uniform(count: u16, gpus: usize, place: String) -> Finding {
     } else {
         format!("{count} links to every peer: through NVSwitches")
     };
+    if shown < of {
+        let what = format!("NV{count} between the {shown} pairs that are shown, of {of}: {wiring}");
+        let why = "no pair that is shown lacks links; rows are missing, so nothing is said of the others";
+        return finding("nvlink_uniform", Severity::Info, Confidence::Likely, place, what, why);
+    }
     let what = format!("NV{count} between all pairs: {wiring}");
     let why = "the mesh is whole; how many links a GPU should have is a matter of its model, and a matrix does not show a domain beyond this node";
     finding("nvlink_uniform", Severity::Info, Confidence::Proven, place, what, why)
@@ -222,7 +246,10 @@ fn uneven(
 fn not_shown(view: &View<'_>, found: &mut Vec<Finding>) {
     let gpus: Vec<u16> = view.inventory.gpus.iter().map(|gpu| gpu.index).collect();
     let other = view.inventory.matrix.as_ref().is_some_and(|matrix| !matrix.unknown_words.is_empty());
-    if gpus.len() < 2 || other || view.inventory.gpus.iter().any(|gpu| !gpu.nvlinks.is_empty()) {
+    if gpus.len() < 2
+        || other
+        || view.inventory.gpus.iter().any(|gpu| !gpu.nvlinks.is_empty() || gpu.nvlinks_all_inactive)
+    {
         return;
     }
     let what = "the matrix does not show whether there is NVLink";

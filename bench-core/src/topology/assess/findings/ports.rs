@@ -76,15 +76,18 @@ fn down(hca: &Hca, port: &Port, assessed: &PortAssessment) -> Finding {
     };
     let remedy = match (&port.physical, severity) {
         (_, Severity::Info) => None,
-        (Some(PhysicalState::Disabled), _) => Some(match &port.netdev {
-            Some(netdev) => {
-                format!("ip link set {netdev} up; if it stays disabled, mlxlink -d {} shows why", hca.title())
-            }
-            None => format!(
-                "enable it (ip link set NETDEV up, ibportstate ... enable); mlxlink -d {} shows why",
-                hca.title()
-            ),
-        }),
+        (Some(PhysicalState::Disabled), _) => {
+            let enable = match (port.link_layer, &port.netdev) {
+                (Some(LinkLayer::InfiniBand), _) => {
+                    "ibportstate LID PORT enable, on the switch's side".to_owned()
+                }
+                (Some(LinkLayer::Ethernet) | None, Some(netdev)) => format!("ip link set {netdev} up"),
+                (Some(LinkLayer::Ethernet) | None, None) => {
+                    "ip link set DEVICE up for its network device".to_owned()
+                }
+            };
+            Some(format!("{enable}; if it stays disabled, mlxlink -d {} shows why", hca.title()))
+        }
         (Some(PhysicalState::Polling), _) => {
             Some("check cable, transceiver and the switch's port".to_owned())
         }

@@ -63,7 +63,9 @@ impl Header {
         // What follows the devices must be the columns that a matrix has; prose is no header.
         let known = rest.is_empty() || !affinity.is_empty();
         let numbered = devices.iter().take_while(|name| letters(name) == prefix).count() >= 1;
-        let enough = devices.len() >= 2 || !affinity.is_empty();
+        // Without those columns, only numbered names make a header: prose has others.
+        let all_numbered = devices.iter().all(|name| name.ends_with(|c: char| c.is_ascii_digit()));
+        let enough = !affinity.is_empty() || (devices.len() >= 2 && all_numbered);
         let mut sorted = devices.clone();
         sorted.sort_unstable();
         let unique = sorted.windows(2).all(|pair| pair[0] != pair[1]);
@@ -105,6 +107,11 @@ impl Header {
             }
         }
         row.cells.truncate(self.devices.len());
+        // A row that ends early may end within a word: NV1 of NV18 is no count.
+        let open = matches!(row.cells.last(), Some(Cell::NvLink(_) | Cell::Other(_)));
+        if row.cells.len() < self.devices.len() && open {
+            row.cells.pop();
+        }
         Some(row)
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Legend {
 impl Legend {
     /// Takes a line of a legend; says whether it is one.
     pub(super) fn take(&mut self, line: &str) -> bool {
-        let line = line.trim();
+        let line = line.trim_matches([' ', '\t', '|']);
         if line.ends_with("Legend:") {
             return true;
         }
@@ -26,7 +26,7 @@ impl Legend {
             return self.word(word.trim(), meaning.trim());
         }
         match line.split_once(':') {
-            Some((label, name)) => self.nic(label.trim(), name.trim()),
+            Some((label, name)) => self.nic(label.trim(), name),
             None => false,
         }
     }
