@@ -52,7 +52,7 @@ fn absences(tree: &Tree, devices: &[pci::PciDevice], inventory: &mut Inventory) 
             ),
             cards => gap(
                 &format!(
-                    "no RDMA device, though there are {cards} Mellanox NICs: their RDMA driver is not loaded"
+                    "no RDMA device, though a Mellanox NIC is there ({cards} PCI functions): its RDMA driver is not loaded"
                 ),
                 "modprobe mlx5_ib; rdma link",
             ),

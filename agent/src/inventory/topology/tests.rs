@@ -224,7 +224,7 @@ fn a_machine_with_nothing_says_what_is_absent() {
     let (inventory, assessment) = machine.read();
     let missing: Vec<&str> = assessment.missing.iter().map(|gap| gap.what.as_str()).collect();
     assert!(missing.contains(&"no PCI device is an NVIDIA GPU"), "{missing:?}");
-    assert!(missing.iter().any(|what| what.contains("1 Mellanox NIC")), "{missing:?}");
+    assert!(missing.iter().any(|what| what.contains("a Mellanox NIC is there (1 PCI")), "{missing:?}");
     assert!(inventory.gpus.is_empty() && inventory.hcas.is_empty());
     assert!(assessment.findings.iter().any(|finding| finding.kind == "nothing_here"));
 }
