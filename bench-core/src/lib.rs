@@ -23,4 +23,5 @@ pub mod report;
 pub mod roster;
 pub mod schedule;
 pub mod time;
+pub mod topology;
 pub mod units;

@@ -47,6 +47,8 @@ pub enum Command {
     Status(ConnectArgs),
     /// Draw a report again from a result.json.
     Report(ReportArgs),
+    /// Show the GPUs and HCAs of this node, or of captures of other tools: rails, pairing, roles, findings.
+    Topo(TopoArgs),
     /// Form a real mesh of agent processes on loopback addresses and sweep it. Exit code = verdict.
     #[command(after_help = EXIT_CODES)]
     Demo(Box<DemoArgs>),
@@ -278,6 +280,24 @@ pub struct ReportArgs {
     /// The form.
     #[arg(long, value_enum, default_value = "text")]
     pub format: FormatArg,
+}
+
+/// `topo`
+#[derive(Debug, Args)]
+pub struct TopoArgs {
+    /// Captures to read instead of this machine: outputs of nvidia-smi topo -m, nvlink -s, ibstat, ibstatus, ibv_devinfo,
+    /// ibdev2netdev, show_gids, rdma link, iblinkinfo, lspci -vvv, NCCL topology XML, one or several in a file; - is stdin.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub from: Vec<PathBuf>,
+    /// Print the JSON document instead of the table.
+    #[arg(long)]
+    pub json: bool,
+    /// Write a NCCL topology file (NCCL_TOPO_FILE), if every fact for it is known.
+    #[arg(long, value_name = "OUT")]
+    pub nccl_xml: Option<PathBuf>,
+    /// Where /sys and /proc of the machine are: a captured tree can stand in for it.
+    #[arg(long, value_name = "DIR", default_value = "/", conflicts_with = "from")]
+    pub root: PathBuf,
 }
 
 /// `demo`

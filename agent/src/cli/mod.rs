@@ -33,6 +33,7 @@ pub fn main() -> ExitCode {
         Command::Cancel(args) => commands::cancel::run(&args, cli.verbose),
         Command::Status(args) => commands::status::run(&args, cli.verbose),
         Command::Report(args) => commands::report::run(&args),
+        Command::Topo(args) => commands::topo::run(&args),
         Command::Demo(args) => commands::demo::run(&args, cli.verbose),
     };
     match outcome {

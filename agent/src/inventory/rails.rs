@@ -182,7 +182,7 @@ fn is_software(root: &Path, device: &str) -> bool {
 }
 
 /// The device of the IPv4 default route (`/proc/net/route`: destination and mask 00000000).
-fn default_route_device(root: &Path) -> Option<String> {
+pub(super) fn default_route_device(root: &Path) -> Option<String> {
     let table = fs::read_to_string(root.join("proc/net/route")).ok()?;
     table.lines().skip(1).find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();

@@ -11,4 +11,5 @@ mod one_shot;
 pub(super) mod report;
 pub(super) mod status;
 pub(super) mod sweep;
+pub(super) mod topo;
 pub(super) mod worker;
