@@ -73,7 +73,7 @@ impl Hca {
         self.title().contains("bond") || self.ports.iter().any(|port| port.bond.is_some())
     }
 
-    /// The port of that number, made if it was not known; `None` above [`MAX_PORTS`].
+    /// The port of that number, made if it was not known; `None` above `MAX_PORTS`.
     pub fn port_mut(&mut self, number: u16) -> Option<&mut Port> {
         let at = match self.ports.binary_search_by_key(&number, |port| port.number) {
             Ok(at) => at,
@@ -202,14 +202,14 @@ impl Port {
         }
     }
 
-    /// Keeps a GID unless it is known; at most [`MAX_GIDS`].
+    /// Keeps a GID unless it is known; at most `MAX_GIDS`.
     pub fn add_gid(&mut self, gid: Gid) {
         if self.gids.len() < MAX_GIDS && !self.gids.iter().any(|known| known.index == gid.index) {
             self.gids.push(gid);
         }
     }
 
-    /// Keeps a counter; at most [`MAX_COUNTERS`].
+    /// Keeps a counter; at most `MAX_COUNTERS`.
     pub fn add_counter(&mut self, name: &str, value: u64) {
         if self.counters.len() < MAX_COUNTERS && name.len() <= MAX_COUNTER_NAME {
             self.counters.entry(name.to_owned()).or_insert(value);

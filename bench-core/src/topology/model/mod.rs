@@ -45,7 +45,7 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// The GPU of that number, made if it was not known; `None` above [`MAX_GPUS`].
+    /// The GPU of that number, made if it was not known; `None` above `MAX_GPUS`.
     pub fn gpu_mut(&mut self, index: u16) -> Option<&mut Gpu> {
         if index >= MAX_GPUS {
             return None;
@@ -65,7 +65,7 @@ impl Inventory {
         self.gpus.iter().find(|gpu| gpu.bus == Some(bus))
     }
 
-    /// The HCA of that name, made if it was not known; `None` above [`MAX_HCAS`] and for what is no name.
+    /// The HCA of that name, made if it was not known; `None` above `MAX_HCAS` and for what is no name.
     pub fn hca_named(&mut self, name: &str) -> Option<HcaId> {
         if name.is_empty() || name.len() > MAX_NAME {
             return None;
