@@ -7,11 +7,15 @@ use std::time::{Duration, Instant};
 use bench_core::topology::{SCHEMA, TopologyDocument};
 
 fn topo(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_railmesh")).arg("topo").args(args).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_railmesh"))
+        .arg("topo")
+        .args(args)
+        .output()
+        .expect("the executable starts")
 }
 
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
+    String::from_utf8(bytes.to_vec()).expect("what it prints is UTF-8")
 }
 
 const MATRIX: &str = "\tGPU0\tNIC0\nGPU0\t X \tPIX\nNIC0\tPIX\t X \n\nNIC Legend:\n\n  NIC0: mlx5_7\n";

@@ -146,10 +146,15 @@ fn root() -> Option<PathBuf> {
 
 /// The files of all folders of the collection, by name.
 fn files(root: &Path) -> Vec<PathBuf> {
-    let folders =
-        std::fs::read_dir(root).unwrap().flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+    let folders = std::fs::read_dir(root)
+        .expect("the collection can be read")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir());
     let mut files: Vec<PathBuf> = folders
-        .flat_map(|folder| std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()))
+        .flat_map(|folder| {
+            std::fs::read_dir(folder).expect("its folders too").flatten().map(|entry| entry.path())
+        })
         .collect();
     files.sort_by_key(|path| path.file_name().map(std::ffi::OsStr::to_owned));
     files
@@ -193,7 +198,7 @@ fn holds(word: &str, inventory: &Inventory, assessment: &Assessment) -> bool {
 }
 
 fn pair<'a>(gpu: &str, assessment: &'a Assessment) -> Option<&'a bench_core::topology::Pairing> {
-    let index: u16 = gpu.parse().unwrap();
+    let index: u16 = gpu.parse().expect("a word begins with the number of a GPU");
     assessment.pairs.iter().find(|pair| pair.gpu == index)
 }
 

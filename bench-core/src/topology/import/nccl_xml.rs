@@ -189,7 +189,8 @@ impl Tree {
         for (at, (a, links)) in all.iter().enumerate() {
             for (b, others) in &all[at + 1..] {
                 let link = inventory.links.entry(Device::Gpu(*a), Device::Gpu(*b));
-                link.nvlinks.get_or_insert((*links).min(*others));
+                let fewer = (*links).min(*others);
+                link.nvlinks.get_or_insert(fewer);
             }
         }
     }

@@ -178,10 +178,10 @@ fn letters(word: &str) -> &str {
 
 /// The cells of a word, most often one; and what is left of it, when the columns after the cells run into it.
 fn split_cells(word: &str, last_count: Option<u16>) -> (Vec<Cell>, &str) {
-    if let Some(cell) = Cell::parse(word) {
-        if !matches!(cell, Cell::Other(_)) || known_parts(word, last_count).1 == word {
-            return (vec![cell], "");
-        }
+    if let Some(cell) = Cell::parse(word)
+        && (!matches!(cell, Cell::Other(_)) || known_parts(word, last_count).1 == word)
+    {
+        return (vec![cell], "");
     }
     known_parts(word, last_count)
 }

@@ -175,7 +175,7 @@ impl Reading<'_> {
                         learn.fact(&mut gpu.numa, list, &format!("{label}: NUMA affinity"));
                     }
                 }
-                Affinity::MemoryNuma => gpu.memory_numa = gpu.memory_numa.or(word.parse().ok()),
+                Affinity::MemoryNuma => gpu.memory_numa = gpu.memory_numa.or_else(|| word.parse().ok()),
             }
         }
     }
