@@ -11,11 +11,11 @@ fn topo(args: &[&str]) -> Output {
         .arg("topo")
         .args(args)
         .output()
-        .expect("the executable was built with this test")
+        .expect("the executable starts")
 }
 
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("what is printed is UTF-8")
+    String::from_utf8(bytes.to_vec()).expect("what it prints is UTF-8")
 }
 
 const MATRIX: &str = "\tGPU0\tNIC0\nGPU0\t X \tPIX\nNIC0\tPIX\t X \n\nNIC Legend:\n\n  NIC0: mlx5_7\n";

@@ -146,12 +146,16 @@ fn root() -> Option<PathBuf> {
 
 /// The files of all folders of the collection, by name.
 fn files(root: &Path) -> Vec<PathBuf> {
-    let entries = |folder: &Path| {
-        let found = std::fs::read_dir(folder).expect("a folder of the collection can be read");
-        found.flatten().map(|entry| entry.path()).collect::<Vec<_>>()
-    };
-    let folders = entries(root).into_iter().filter(|path| path.is_dir());
-    let mut files: Vec<PathBuf> = folders.flat_map(|folder| entries(&folder)).collect();
+    let folders = std::fs::read_dir(root)
+        .expect("the collection can be read")
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir());
+    let mut files: Vec<PathBuf> = folders
+        .flat_map(|folder| {
+            std::fs::read_dir(folder).expect("its folders too").flatten().map(|entry| entry.path())
+        })
+        .collect();
     files.sort_by_key(|path| path.file_name().map(std::ffi::OsStr::to_owned));
     files
 }
@@ -194,7 +198,7 @@ fn holds(word: &str, inventory: &Inventory, assessment: &Assessment) -> bool {
 }
 
 fn pair<'a>(gpu: &str, assessment: &'a Assessment) -> Option<&'a bench_core::topology::Pairing> {
-    let index: u16 = gpu.parse().expect("a GPU is named by its number");
+    let index: u16 = gpu.parse().expect("a word begins with the number of a GPU");
     assessment.pairs.iter().find(|pair| pair.gpu == index)
 }
 

@@ -28,5 +28,5 @@ pub use import::import;
 pub use model::{
     Acs, CaptureNote, Cell, Device, Distance, FabricLink, FabricNode, Function, Gap, Gid, Gpu, Hca, HcaId,
     IdList, Inventory, Learn, Link, LinkActivity, LinkLayer, Links, Matrix, NetdevState, NvLink, NvLinkShown,
-    PciAddress, PciPath, PhysicalState, Platform, Port, PortState, Row,
+    NvLinkSummary, PciAddress, PciPath, PhysicalState, Platform, Port, PortState, Row,
 };

@@ -30,8 +30,9 @@ pub fn render(inventory: &Inventory, assessment: &Assessment) -> String {
     text
 }
 
+/// A line with text that came from outside: its control characters must not reach the terminal.
 fn line(text: &mut String, line: &str) {
-    text.push_str(line.trim_end());
+    text.extend(line.trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }));
     text.push('\n');
 }
 

@@ -47,7 +47,7 @@ pub(super) fn missing(view: &View<'_>) -> Vec<Gap> {
     let nvlink_shown = inventory.matrix.as_ref().is_some_and(|matrix| matrix.nvlink == NvLinkShown::Shown);
     // Another vendor's accelerators are not asked for by NVIDIA's tools.
     let foreign = inventory.matrix.as_ref().is_some_and(|matrix| !matrix.unknown_words.is_empty());
-    let nvlink_told = gpus.iter().any(|gpu| !gpu.nvlinks.is_empty() || gpu.nvlinks_all_inactive);
+    let nvlink_told = gpus.iter().any(|gpu| !gpu.nvlinks.is_empty() || gpu.nvlink_summary.is_some());
     need(
         !foreign && gpus.len() > 1 && !nvlink_shown && !nvlink_told,
         "NVLink between the GPUs",

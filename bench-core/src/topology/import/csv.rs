@@ -13,7 +13,9 @@ pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen:
         && let Some((gpu, mut learn)) = inventory.learn_gpu(index)
     {
         *seen = true;
-        gpu.learn_bus(bus, &mut learn);
+        if let Some(bus) = bus {
+            gpu.learn_bus(bus, &mut learn);
+        }
         if let Some(name) = name {
             gpu.learn_name(name, &mut learn);
         }
@@ -21,8 +23,8 @@ pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen:
     at + 1
 }
 
-/// A number first, and the long form of an address in one of the fields.
-fn entry(line: &str) -> Option<(u16, Option<&str>, PciAddress)> {
+/// A number first, and the long form of an address or the name of a product in one of the fields.
+fn entry(line: &str) -> Option<(u16, Option<&str>, Option<PciAddress>)> {
     let mut fields = line.split(',').take(16).map(str::trim);
     let index = fields.next()?.parse().ok()?;
     let mut name = None;
@@ -36,7 +38,7 @@ fn entry(line: &str) -> Option<(u16, Option<&str>, PciAddress)> {
             name = Some(field);
         }
     }
-    Some((index, name, bus?))
+    (name.is_some() || bus.is_some()).then_some((index, name, bus))
 }
 
 /// Length of `00000000:18:00.0`.

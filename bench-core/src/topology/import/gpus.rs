@@ -1,7 +1,7 @@
 //! `nvidia-smi -L`, `nvidia-smi nvlink -s`, and the lines of environment dumps that name the GPUs.
 
 use super::Lines;
-use crate::topology::model::{Inventory, LinkActivity, NvLink};
+use crate::topology::model::{Inventory, LinkActivity, NvLink, NvLinkSummary};
 
 pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
     gpu(lines.get(at)).is_some()
@@ -24,12 +24,11 @@ pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen:
         if line.trim().is_empty() {
             continue;
         }
-        if line.contains("all links are inActive") {
-            *seen = true;
+        if let Some(summary) = summary(line) {
             end = here + 1;
             for index in &indexes {
                 if let Some(gpu) = inventory.gpu_mut(*index) {
-                    gpu.nvlinks_all_inactive = true;
+                    gpu.nvlink_summary = Some(summary);
                 }
             }
             continue;
@@ -67,6 +66,18 @@ fn gpu(line: &str) -> Option<Named<'_>> {
         name,
         uuid,
     })
+}
+
+/// The sentence that stands in place of the links.
+fn summary(line: &str) -> Option<NvLinkSummary> {
+    let line = line.to_ascii_lowercase();
+    if line.contains("all links are inactive") {
+        Some(NvLinkSummary::AllInactive)
+    } else if line.contains("not have or support nvlink") {
+        Some(NvLinkSummary::Unsupported)
+    } else {
+        None
+    }
 }
 
 /// `Link 3: <inactive>` or `Link 4: 25.781 GB/s`.

@@ -25,8 +25,8 @@ pub struct Gpu {
     pub memory_numa: Option<u32>,
     /// Its NVLinks, where their state was shown.
     pub nvlinks: Vec<NvLink>,
-    /// The tool said that all its NVLinks are inactive, without naming them.
-    pub nvlinks_all_inactive: bool,
+    /// What the tool said of all its NVLinks in one sentence, without naming them.
+    pub nvlink_summary: Option<NvLinkSummary>,
     /// State and status of its registration with the NVLink fabric, as written.
     pub fabric: Option<String>,
     /// How much of its row in the matrix there is.
@@ -47,7 +47,7 @@ impl Gpu {
             cpus: None,
             memory_numa: None,
             nvlinks: Vec::new(),
-            nvlinks_all_inactive: false,
+            nvlink_summary: None,
             fabric: None,
             row: Row::NoMatrix,
         }
@@ -74,6 +74,15 @@ impl Gpu {
             None => {}
         }
     }
+}
+
+/// What a tool says of all NVLinks of a GPU at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NvLinkSummary {
+    /// Every one is inactive.
+    AllInactive,
+    /// The model has none.
+    Unsupported,
 }
 
 /// One NVLink of a GPU.

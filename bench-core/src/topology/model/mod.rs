@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::units::BitsPerSecond;
 
-pub use gpu::{Gpu, IdList, LinkActivity, NvLink, PciPath, Row};
+pub use gpu::{Gpu, IdList, LinkActivity, NvLink, NvLinkSummary, PciPath, Row};
 pub(crate) use hca::HcaFact;
 pub use hca::{Function, Gid, Hca, LinkLayer, NetdevState, PhysicalState, Port, PortState};
 pub use link::{Cell, Distance, Link};

@@ -205,6 +205,39 @@ fn two_bridged_pairs_are_islands_and_a_lame_gpu_is_named() {
 }
 
 #[test]
+fn a_gpu_that_lost_its_switched_links_is_a_fault_and_one_without_a_bridge_is_not() {
+    let matrix = |count: usize, alone: usize, links: &str| {
+        let header: String = (0..count).map(|gpu| format!("\tGPU{gpu}")).collect();
+        let cell = |a: usize, b: usize| {
+            if a == b {
+                "X"
+            } else if a == alone || b == alone {
+                "NODE"
+            } else {
+                links
+            }
+        };
+        let row = |a: usize| (0..count).map(|b| format!("\t{}", cell(a, b))).collect::<String>();
+        let rows: String = (0..count).map(|a| format!("GPU{a}{}\n", row(a))).collect();
+        format!("{header}\n{rows}")
+    };
+    let (_, assessment) = read(&matrix(8, 5, "NV18"));
+    let found = assessment.findings.iter().find(|finding| finding.kind == "nvlink_left_out").unwrap();
+    assert_eq!((found.severity, found.place.as_str()), (Severity::Fail, "GPU5"));
+    let (_, assessment) = read(&matrix(3, 2, "NV4"));
+    assert_eq!(severity(&assessment, "nvlink_left_out"), None);
+    assert_eq!(severity(&assessment, "nvlink_islands"), Some(Severity::Warn));
+}
+
+#[test]
+fn links_of_a_hybrid_mesh_may_differ_if_their_sums_do_not() {
+    let (_, assessment) = read(
+        "\tGPU0\tGPU1\tGPU2\tGPU3\nGPU0\tX\tNV1\tNV2\tSYS\nGPU1\tNV1\tX\tSYS\tNV2\nGPU2\tNV2\tSYS\tX\tNV1\nGPU3\tSYS\tNV2\tNV1\tX\n",
+    );
+    assert_eq!(severity(&assessment, "nvlink_uneven"), Some(Severity::Info));
+}
+
+#[test]
 fn another_vendors_link_is_kept_and_nothing_is_concluded_from_it() {
     let (inventory, assessment) = read(
         "        GPU0    GPU1    Node Affinity  CPU Affinity\nGPU0    X       QQ      2              32-47\nGPU1    QQ      X       2              32-47\n\nLegend:\n  QQ   = Connection traversing QuickLink\n",

@@ -257,7 +257,7 @@ fn grace_memory(view: &View<'_>, found: &mut Vec<Finding>) {
     if nodes.len() > 2 || nodes.iter().any(|node| *node > 1) {
         let list: Vec<String> = nodes.iter().map(u32::to_string).collect();
         let what = format!("the GPUs are near to NUMA nodes {}", list.join(", "));
-        let why = "normal where a socket is divided into several NUMA nodes (NPS, SNC)";
+        let why = "normal where a socket is divided into several NUMA nodes (NPS, SNC) or the platform numbers them with gaps (POWER)";
         found.push(finding("divided_sockets", Severity::Info, Confidence::Likely, "this node", what, why));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::topology::assess::{Confidence, Finding, Severity};
-use crate::topology::model::{Device, Distance, Gpu, LinkActivity, NvLinkShown};
+use crate::topology::model::{Device, Distance, Gpu, LinkActivity, NvLinkShown, NvLinkSummary};
 use crate::topology::words::shortened;
 
 use super::{View, finding};
@@ -63,8 +63,10 @@ fn inactive(view: &View<'_>, found: &mut Vec<Finding>) {
 
 /// The tool says so in one sentence, without the links.
 fn all_inactive(view: &View<'_>, found: &mut Vec<Finding>) {
-    let gpus: Vec<u16> =
-        view.inventory.gpus.iter().filter(|gpu| gpu.nvlinks_all_inactive).map(|gpu| gpu.index).collect();
+    let gpus: Vec<u16> = (view.inventory.gpus.iter())
+        .filter(|gpu| gpu.nvlink_summary == Some(NvLinkSummary::AllInactive))
+        .map(|gpu| gpu.index)
+        .collect();
     if gpus.is_empty() {
         return;
     }
@@ -124,6 +126,10 @@ fn shown(view: &View<'_>, found: &mut Vec<Finding>) {
         }
         _ => {
             let islands = islands(&gpus, &pairs);
+            if let Some(found_one) = left_out(view, &islands, &pairs) {
+                found.push(found_one);
+                return;
+            }
             if islands.len() > 1 && islands.iter().all(|island| is_complete(island, &pairs)) {
                 found.push(split(view, &islands));
             } else {
@@ -188,6 +194,27 @@ fn is_complete(island: &[u16], pairs: &BTreeMap<(u16, u16), u16>) -> bool {
     counts.len() <= 1 && !counts.contains(&0)
 }
 
+/// GPUs without NVLink beside an island that only switches can connect: bridges join four GPUs at most.
+fn left_out(view: &View<'_>, islands: &[Vec<u16>], pairs: &BTreeMap<(u16, u16), u16>) -> Option<Finding> {
+    let largest = islands.iter().max_by_key(|island| island.len())?;
+    let (first, second) = (largest.first()?, largest.get(1)?);
+    let links = usize::from(linked(*first, *second, pairs)) * (largest.len() - 1);
+    let switched = largest.len() > MOST_BRIDGED || links > MOST_LINKS;
+    let alone: Vec<u16> = islands.iter().filter(|island| island.len() == 1).flatten().copied().collect();
+    if !switched || alone.is_empty() {
+        return None;
+    }
+    let place = view.gpus(&alone);
+    let what = format!(
+        "{place} has no NVLink to the {} GPUs that NVLink connects ({})",
+        largest.len(),
+        view.gpus(largest)
+    );
+    let why = "NVSwitches connect all GPUs of a node: this one has lost its links, and everything to it goes over PCIe";
+    let remedy = "nvidia-smi nvlink -s and nvidia-smi -q (Fabric) for this GPU; restart the fabric manager and reset the GPU; then exchange it";
+    Some(finding("nvlink_left_out", Severity::Fail, Confidence::Likely, place, what, why).with_remedy(remedy))
+}
+
 fn split(view: &View<'_>, islands: &[Vec<u16>]) -> Finding {
     let names: Vec<String> = islands.iter().map(|island| format!("{{{}}}", view.gpus(island))).collect();
     let what = format!("NVLink connects the GPUs within {} islands: {}", islands.len(), names.join(", "));
@@ -248,7 +275,7 @@ fn not_shown(view: &View<'_>, found: &mut Vec<Finding>) {
     let other = view.inventory.matrix.as_ref().is_some_and(|matrix| !matrix.unknown_words.is_empty());
     if gpus.len() < 2
         || other
-        || view.inventory.gpus.iter().any(|gpu| !gpu.nvlinks.is_empty() || gpu.nvlinks_all_inactive)
+        || view.inventory.gpus.iter().any(|gpu| !gpu.nvlinks.is_empty() || gpu.nvlink_summary.is_some())
     {
         return;
     }
@@ -260,5 +287,7 @@ fn not_shown(view: &View<'_>, found: &mut Vec<Finding>) {
     );
 }
 
+/// GPUs that a bridge connects at most (H200 NVL).
+const MOST_BRIDGED: usize = 4;
 /// Links of the largest GPUs (H100, B200).
 const MOST_LINKS: usize = 18;
