@@ -112,7 +112,7 @@ impl Groups {
         if group.guessed {
             return (
                 Confidence::Assumed,
-                format!("{text}, by the names or GIDs: the link layer is not shown"),
+                format!("{text}, by LIDs, names or GIDs: the link layer is not shown"),
             );
         }
         match (others, group.rate_gbps) {
@@ -184,9 +184,14 @@ fn key(hca: &Hca, port: &Port) -> (Key, bool) {
     (key, shown.is_none() && layer.is_some())
 }
 
-/// The link layer by weaker signs: the kernel names network devices on InfiniBand `ib...`; a GID that is not made from
+/// The link layer by weaker signs: a port with LIDs is one of InfiniBand; the kernel names network devices on InfiniBand `ib...`; a GID that is not made from
 /// a MAC address and has neither an IP nor a network device is one of InfiniBand.
 pub(super) fn guess_layer(port: &Port) -> Option<LinkLayer> {
+    // Only InfiniBand has LIDs.
+    let has = |lid: Option<u32>| lid.is_some_and(|lid| lid != 0 && lid < 0xc000);
+    if has(port.lid) && has(port.sm_lid) {
+        return Some(LinkLayer::InfiniBand);
+    }
     if let Some(netdev) = &port.netdev {
         let ib = netdev.starts_with("ib");
         return Some(if ib { LinkLayer::InfiniBand } else { LinkLayer::Ethernet });

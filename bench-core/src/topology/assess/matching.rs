@@ -138,4 +138,36 @@ mod tests {
         assert_eq!(assign(&[vec![None, None]], 2, 1), [None]);
         assert_eq!(assign(&[vec![]], 0, 1), [None]);
     }
+
+    /// The most GPUs that can have an HCA at PIX, by trying everything.
+    fn most_pix(rows: &[Vec<Option<Distance>>], taken: &mut Vec<usize>) -> usize {
+        let Some((row, rest)) = rows.split_first() else { return 0 };
+        let mut best = most_pix(rest, taken);
+        for (hca, distance) in row.iter().enumerate() {
+            if *distance == Some(Pix) && !taken.contains(&hca) {
+                taken.push(hca);
+                best = best.max(1 + most_pix(rest, taken));
+                taken.pop();
+            }
+        }
+        best
+    }
+
+    proptest::proptest! {
+        /// With an HCA for each GPU nobody shares, and as many as possible are at the smallest distance.
+        #[test]
+        fn with_enough_hcas_nobody_shares_and_most_are_near(
+            near in proptest::collection::vec(proptest::collection::vec(proptest::bool::weighted(0.4), 5), 1..=5)
+        ) {
+            let word = |near: &bool| Some(if *near { Pix } else { Sys });
+            let distances: Vec<Vec<Option<Distance>>> = near.iter().map(|row| row.iter().map(word).collect()).collect();
+            let chosen: Vec<usize> = assign(&distances, 5, 1).into_iter().flatten().collect();
+            let mut distinct = chosen.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            proptest::prop_assert_eq!(distinct.len(), distances.len());
+            let at_pix = chosen.iter().zip(&distances).filter(|(hca, row)| row[**hca] == Some(Pix)).count();
+            proptest::prop_assert_eq!(at_pix, most_pix(&distances, &mut Vec::new()));
+        }
+    }
 }

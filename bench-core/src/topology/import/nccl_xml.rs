@@ -17,8 +17,7 @@ pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
 }
 
 pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen: &mut bool) -> usize {
-    let close = (at..lines.len()).find(|here| lines.get(*here).contains("</system>"));
-    let end = close.map_or(lines.len(), |close| close + 1);
+    let end = end_of_file(lines, at);
     let mut text = String::new();
     for here in at..end {
         text.push_str(lines.get(here));
@@ -56,6 +55,20 @@ pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen:
     }
     tree.switches(inventory);
     end
+}
+
+/// The line after the last of the file. Where that is cut, something without tags follows at some time.
+fn end_of_file(lines: Lines<'_>, at: usize) -> usize {
+    for here in at..lines.len() {
+        let line = lines.get(here);
+        if line.contains("</system>") {
+            return here + 1;
+        }
+        if !line.contains('<') && !line.trim().is_empty() {
+            return here;
+        }
+    }
+    lines.len()
 }
 
 /// What is open at a place of the file.

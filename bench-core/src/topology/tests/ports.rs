@@ -259,6 +259,13 @@ fn a_topology_file_that_is_cut_is_a_gap() {
         let told = inventory.gaps.iter().any(|gap| gap.what.contains("cut or damaged"));
         assert!(told || inventory.captures.is_empty() || end > TOPOLOGY.len() - 2, "{end}");
     }
+    let cut = TOPOLOGY.find("    <pci busid=\"0000:26").unwrap();
+    let (inventory, _) =
+        read(&format!("{}$ ibstat\n{}", &TOPOLOGY[..cut], ibstat("mlx5_7", "MT4129", UP, 400, "InfiniBand")));
+    assert!(
+        inventory.hcas.iter().any(|hca| hca.name.as_deref() == Some("mlx5_7")),
+        "what follows a cut file is read"
+    );
 }
 
 #[test]
