@@ -1,8 +1,9 @@
 //! `ibdev2netdev`, with and without `-v`.
 
 use super::Lines;
+use super::port_facts::{self, PortFact};
 use super::scan;
-use crate::topology::model::{HcaFact, Inventory, NetdevState, PortState};
+use crate::topology::model::{HcaFact, Inventory, NetdevState};
 
 pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
     Entry::parse(lines.get(at)).is_some()
@@ -50,13 +51,12 @@ impl<'a> Entry<'a> {
 
     fn learn(&self, inventory: &mut Inventory) {
         let Some(id) = inventory.hca_named(self.name) else { return };
-        inventory
-            .learn_port(id, self.port, "network device", self.netdev.to_owned(), |port| &mut port.netdev);
+        port_facts::learn(inventory, id, self.port, PortFact::Netdev, self.netdev);
         if let Some(up) = self.up {
             inventory.learn_port(id, self.port, "network device's state", up, |port| &mut port.netdev_state);
         }
         if let Some(state) = self.state.filter(|state| ["ACTIVE", "DOWN", "INIT", "ARMED"].contains(state)) {
-            inventory.learn_port(id, self.port, "state", PortState::parse(state), |port| &mut port.state);
+            port_facts::learn(inventory, id, self.port, PortFact::State, state);
         }
         let (hca, mut learn) = inventory.learn_hca(id);
         if let Some(bus) = self.bus.and_then(scan::bus) {

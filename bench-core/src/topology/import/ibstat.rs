@@ -1,8 +1,9 @@
 //! `ibstat`.
 
 use super::Lines;
+use super::port_facts::{self, PortFact};
 use super::scan::{self, key_value};
-use crate::topology::model::{HcaFact, HcaId, Inventory, LinkLayer, PhysicalState, PortState};
+use crate::topology::model::{HcaFact, HcaId, Inventory};
 
 pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
     let line = lines.get(at);
@@ -90,53 +91,20 @@ impl Block {
     }
 
     fn port_line(&mut self, inventory: &mut Inventory, key: &str, value: &str) -> bool {
-        let known = matches!(
-            key,
-            "State"
-                | "Physical state"
-                | "Rate"
-                | "Base lid"
-                | "SM lid"
-                | "Link layer"
-                | "LMC"
-                | "Capability mask"
-                | "Port GUID"
-                | "Hardware version"
-        );
-        if !known {
-            return false;
-        }
+        let fact = match key {
+            "State" => Some(PortFact::State),
+            "Physical state" => Some(PortFact::PhysicalState),
+            "Rate" => Some(PortFact::Rate),
+            "Base lid" => Some(PortFact::Lid),
+            "SM lid" => Some(PortFact::SmLid),
+            "Link layer" => Some(PortFact::LinkLayer),
+            "LMC" | "Capability mask" | "Port GUID" | "Hardware version" => None,
+            _ => return false,
+        };
         let (Some(id), number) = (self.hca(inventory), self.port.unwrap_or(1)) else { return true };
-        match key {
-            "State" => {
-                inventory.learn_port(id, number, "state", PortState::parse(value), |port| &mut port.state);
-            }
-            "Physical state" => {
-                let state = PhysicalState::parse(value);
-                inventory.learn_port(id, number, "physical state", state, |port| &mut port.physical);
-            }
-            "Rate" => {
-                if let Some(rate) = scan::gigabits(value) {
-                    inventory.learn_port(id, number, "rate", rate, |port| &mut port.rate);
-                }
-            }
-            "Base lid" => {
-                if let Some(lid) = scan::number(value) {
-                    inventory.learn_port(id, number, "LID", lid, |port| &mut port.lid);
-                }
-            }
-            "SM lid" => {
-                if let Some(lid) = scan::number(value) {
-                    inventory.learn_port(id, number, "subnet manager's LID", lid, |port| &mut port.sm_lid);
-                }
-            }
-            "Link layer" => {
-                self.complete = true;
-                if let Some(layer) = LinkLayer::parse(value) {
-                    inventory.learn_port(id, number, "link layer", layer, |port| &mut port.link_layer);
-                }
-            }
-            _ => {}
+        self.complete |= fact == Some(PortFact::LinkLayer);
+        if let Some(fact) = fact {
+            port_facts::learn(inventory, id, number, fact, value);
         }
         true
     }
@@ -144,8 +112,7 @@ impl Block {
     /// The adapter; without a name where the capture is cut above it.
     fn hca(&mut self, inventory: &mut Inventory) -> Option<HcaId> {
         if self.hca.is_none() && !self.named {
-            self.hca = inventory.hca_unnamed();
-            inventory.note_gap("the name of an HCA: the capture is cut above it".to_owned(), COMMAND);
+            self.hca = port_facts::hca_cut_above(inventory, COMMAND);
             self.named = true;
         }
         self.hca

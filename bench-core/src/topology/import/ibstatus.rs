@@ -1,8 +1,9 @@
 //! `ibstatus`.
 
 use super::Lines;
+use super::port_facts::{self, PortFact};
 use super::scan::{self, key_value};
-use crate::topology::model::{Gid, HcaId, Inventory, LinkLayer, PhysicalState, PortState};
+use crate::topology::model::{Gid, HcaId, Inventory};
 
 pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
     device(lines.get(at)).is_some()
@@ -49,38 +50,21 @@ pub(super) fn read(lines: Lines<'_>, at: usize, inventory: &mut Inventory, seen:
 }
 
 fn take(inventory: &mut Inventory, id: HcaId, port: u16, key: &str, value: &str) {
+    let mut learn = |fact| port_facts::learn(inventory, id, port, fact, value);
     match key {
-        "base lid" => {
-            if let Some(lid) = scan::number(value) {
-                inventory.learn_port(id, port, "LID", lid, |port| &mut port.lid);
-            }
-        }
-        "sm lid" => {
-            if let Some(lid) = scan::number(value) {
-                inventory.learn_port(id, port, "subnet manager's LID", lid, |port| &mut port.sm_lid);
-            }
-        }
-        "state" => inventory.learn_port(id, port, "state", PortState::parse(value), |port| &mut port.state),
-        "phys state" => {
-            let state = PhysicalState::parse(value);
-            inventory.learn_port(id, port, "physical state", state, |port| &mut port.physical);
-        }
+        "base lid" => learn(PortFact::Lid),
+        "sm lid" => learn(PortFact::SmLid),
+        "state" => learn(PortFact::State),
+        "phys state" => learn(PortFact::PhysicalState),
         "rate" => {
-            if let Some(rate) = scan::gigabits(value) {
-                inventory.learn_port(id, port, "rate", rate, |port| &mut port.rate);
-            }
-            if let Some(lanes) = scan::in_brackets(value) {
-                inventory.learn_port(id, port, "lanes", lanes.to_owned(), |port| &mut port.lanes);
-            }
+            learn(PortFact::Rate);
+            learn(PortFact::Lanes);
         }
-        "link_layer" => {
-            if let Some(layer) = LinkLayer::parse(value) {
-                inventory.learn_port(id, port, "link layer", layer, |port| &mut port.link_layer);
-            }
-        }
+        "link_layer" => learn(PortFact::LinkLayer),
         "default gid" => {
             let gid = Gid { index: 0, gid: value.to_owned(), version: None, ipv4: None };
-            if let Some(port) = inventory.hca_mut(id).port_mut(port).filter(|_| value.len() <= MAX_GID) {
+            if let Some(port) = inventory.hca_mut(id).port_mut(port).filter(|_| value.len() <= scan::MAX_GID)
+            {
                 port.add_gid(gid);
             }
         }
@@ -97,5 +81,3 @@ fn gap(inventory: &mut Inventory, current: Option<(HcaId, u16)>, complete: bool)
 
 /// The lines of a port.
 const KEYS: [&str; 7] = ["default gid", "base lid", "sm lid", "state", "phys state", "rate", "link_layer"];
-/// Characters of a GID.
-const MAX_GID: usize = 64;

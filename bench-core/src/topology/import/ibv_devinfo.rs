@@ -1,8 +1,9 @@
 //! `ibv_devinfo`, with and without `-v`.
 
 use super::Lines;
+use super::port_facts::{self, PortFact};
 use super::scan::{self, key_value};
-use crate::topology::model::{Gid, HcaFact, HcaId, Inventory, LinkLayer, PhysicalState, PortState};
+use crate::topology::model::{Gid, HcaFact, HcaId, Inventory};
 use crate::units::BitsPerSecond;
 
 pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
@@ -105,33 +106,19 @@ impl Block {
 
     fn port_line(&mut self, inventory: &mut Inventory, key: &str, value: &str) {
         let (Some(id), Some(number)) = (self.hca, self.port) else { return };
+        let mut learn = |fact| port_facts::learn(inventory, id, number, fact, value);
         match key {
-            "state" => {
-                inventory.learn_port(id, number, "state", PortState::parse(value), |port| &mut port.state)
-            }
-            "phys_state" => {
-                let state = PhysicalState::parse(value);
-                inventory.learn_port(id, number, "physical state", state, |port| &mut port.physical);
+            "state" => learn(PortFact::State),
+            "phys_state" => learn(PortFact::PhysicalState),
+            "sm_lid" => learn(PortFact::SmLid),
+            "port_lid" => learn(PortFact::Lid),
+            "link_layer" => {
+                self.complete = true;
+                learn(PortFact::LinkLayer);
             }
             "active_mtu" => {
                 if let Some(mtu) = scan::number(value) {
                     inventory.learn_port(id, number, "active MTU", mtu, |port| &mut port.active_mtu);
-                }
-            }
-            "sm_lid" => {
-                if let Some(lid) = scan::number(value) {
-                    inventory.learn_port(id, number, "subnet manager's LID", lid, |port| &mut port.sm_lid);
-                }
-            }
-            "port_lid" => {
-                if let Some(lid) = scan::number(value) {
-                    inventory.learn_port(id, number, "LID", lid, |port| &mut port.lid);
-                }
-            }
-            "link_layer" => {
-                self.complete = true;
-                if let Some(layer) = LinkLayer::parse(value) {
-                    inventory.learn_port(id, number, "link layer", layer, |port| &mut port.link_layer);
                 }
             }
             "active_width" => self.lanes = value.split(['X', 'x']).next().and_then(|n| n.parse().ok()),
@@ -151,8 +138,7 @@ impl Block {
 
     fn hca(&mut self, inventory: &mut Inventory) -> Option<HcaId> {
         if self.hca.is_none() && !self.named {
-            self.hca = inventory.hca_unnamed();
-            inventory.note_gap("the name of an HCA: the capture is cut above it".to_owned(), COMMAND);
+            self.hca = port_facts::hca_cut_above(inventory, COMMAND);
             self.named = true;
         }
         self.hca
@@ -187,7 +173,7 @@ fn gid(inventory: &mut Inventory, id: HcaId, port: u16, key: &str, value: &str) 
     } else {
         None
     };
-    if gid.len() > MAX_GID {
+    if gid.len() > scan::MAX_GID {
         return;
     }
     let ipv4 = gid.trim().strip_prefix("::ffff:").filter(|rest| rest.contains('.')).map(str::to_owned);
@@ -201,5 +187,3 @@ fn gid(inventory: &mut Inventory, id: HcaId, port: u16, key: &str, value: &str) 
 const STARTS: [&str; 4] = ["hca_id", "fw_ver", "vendor_part_id", "phys_port_cnt"];
 /// The command that prints this.
 const COMMAND: &str = "ibv_devinfo";
-/// Characters of a GID.
-const MAX_GID: usize = 64;

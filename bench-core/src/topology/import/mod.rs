@@ -17,6 +17,7 @@ mod ibv_devinfo;
 mod lspci;
 mod machine;
 mod nccl_xml;
+mod port_facts;
 mod rdma_link;
 mod scan;
 mod show_gids;

@@ -1,8 +1,9 @@
 //! `rdma link` of iproute2, in its older and newer form.
 
 use super::Lines;
+use super::port_facts::{self, PortFact};
 use super::scan;
-use crate::topology::model::{Inventory, LinkLayer, PhysicalState, PortState};
+use crate::topology::model::{Inventory, LinkLayer};
 
 pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
     Entry::parse(lines.get(at)).is_some()
@@ -47,25 +48,17 @@ impl<'a> Entry<'a> {
     fn learn(&self, inventory: &mut Inventory) {
         let Some(id) = inventory.hca_named(self.name) else { return };
         let port = self.port;
-        if let Some(state) = self.value("state") {
-            inventory.learn_port(id, port, "state", PortState::parse(state), |port| &mut port.state);
-        }
-        if let Some(state) = self.value("physical_state") {
-            let state = PhysicalState::parse(state);
-            inventory.learn_port(id, port, "physical state", state, |port| &mut port.physical);
+        for (fact, key) in FACTS {
+            if let Some(value) = self.value(key) {
+                port_facts::learn(inventory, id, port, fact, value);
+            }
         }
         if let Some(netdev) = self.value("netdev").filter(|name| scan::is_name(name)) {
-            inventory.learn_port(id, port, "network device", netdev.to_owned(), |port| &mut port.netdev);
+            port_facts::learn(inventory, id, port, PortFact::Netdev, netdev);
         }
-        let lid = self.value("lid").and_then(scan::number);
-        if let Some(lid) = lid {
-            inventory.learn_port(id, port, "LID", lid, |port| &mut port.lid);
-        }
-        if let Some(lid) = self.value("sm_lid").and_then(scan::number) {
-            inventory.learn_port(id, port, "subnet manager's LID", lid, |port| &mut port.sm_lid);
-        }
+        let has_lid = self.value("lid").and_then(scan::number).is_some();
         // Only an InfiniBand port has a LID and a subnet here; a port of RoCE has its network device.
-        let layer = match (lid.is_some() || self.value("subnet_prefix").is_some(), self.value("netdev")) {
+        let layer = match (has_lid || self.value("subnet_prefix").is_some(), self.value("netdev")) {
             (true, _) => Some(LinkLayer::InfiniBand),
             (false, Some(_)) => Some(LinkLayer::Ethernet),
             (false, None) => None,
@@ -76,5 +69,12 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// The facts that stand behind a word.
+const FACTS: [(PortFact, &str); 4] = [
+    (PortFact::State, "state"),
+    (PortFact::PhysicalState, "physical_state"),
+    (PortFact::Lid, "lid"),
+    (PortFact::SmLid, "sm_lid"),
+];
 /// Words of a line that are read.
 const MAX_WORDS: usize = 64;

@@ -43,5 +43,8 @@ pub(super) fn is_name(text: &str) -> bool {
     first && text.len() <= 64 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
 }
 
+/// Longest text of a GID that is kept: one has 39 characters.
+pub(super) const MAX_GID: usize = 64;
+
 /// Longest key: those of the tools have at most 30 letters.
 const MAX_KEY: usize = 64;

@@ -1,6 +1,7 @@
 //! `show_gids`.
 
 use super::Lines;
+use super::port_facts::{self, PortFact};
 use super::scan;
 use crate::topology::model::{Gid, Inventory};
 
@@ -33,7 +34,7 @@ impl<'a> Entry<'a> {
         let gid = words.next()?;
         let digits = gid.bytes().all(|b| b.is_ascii_hexdigit() || b == b':' || b == b'.');
         let colons = gid.bytes().filter(|b| *b == b':').count();
-        if !digits || colons < 2 || gid.len() > MAX_GID {
+        if !digits || colons < 2 || gid.len() > scan::MAX_GID {
             return None;
         }
         let mut entry = Self {
@@ -62,10 +63,7 @@ impl<'a> Entry<'a> {
             port.add_gid(self.gid);
         }
         if let Some(netdev) = self.netdev {
-            inventory.learn_port(id, self.port, "network device", netdev.to_owned(), |port| &mut port.netdev);
+            port_facts::learn(inventory, id, self.port, PortFact::Netdev, netdev);
         }
     }
 }
-
-/// Characters of a GID.
-const MAX_GID: usize = 64;

@@ -1,8 +1,9 @@
 //! Files of `/sys/class/infiniband` with their paths before them, as `grep -r .` and scripts print them.
 
 use super::Lines;
+use super::port_facts::{self, PortFact};
 use super::scan;
-use crate::topology::model::{HcaFact, HcaId, Inventory, LinkLayer, PhysicalState, PortState};
+use crate::topology::model::{HcaFact, HcaId, Inventory};
 
 pub(super) fn begins(lines: Lines<'_>, at: usize) -> bool {
     entry(lines.get(at)).is_some()
@@ -61,40 +62,22 @@ fn of_device(inventory: &mut Inventory, id: HcaId, file: &str, value: &str) {
 }
 
 fn of_port(inventory: &mut Inventory, id: HcaId, port: u16, file: &[&str], value: &str) {
+    let mut learn = |fact| port_facts::learn(inventory, id, port, fact, value);
     match file {
         ["counters" | "hw_counters", counter] => {
             if let (Some(port), Ok(value)) = (inventory.hca_mut(id).port_mut(port), value.parse()) {
                 port.add_counter(counter, value);
             }
         }
-        ["link_layer"] => {
-            if let Some(layer) = LinkLayer::parse(value) {
-                inventory.learn_port(id, port, "link layer", layer, |port| &mut port.link_layer);
-            }
-        }
-        ["state"] => inventory.learn_port(id, port, "state", PortState::parse(value), |port| &mut port.state),
-        ["phys_state"] => {
-            let state = PhysicalState::parse(value);
-            inventory.learn_port(id, port, "physical state", state, |port| &mut port.physical);
-        }
+        ["link_layer"] => learn(PortFact::LinkLayer),
+        ["state"] => learn(PortFact::State),
+        ["phys_state"] => learn(PortFact::PhysicalState),
         ["rate"] => {
-            if let Some(rate) = scan::gigabits(value) {
-                inventory.learn_port(id, port, "rate", rate, |port| &mut port.rate);
-            }
-            if let Some(lanes) = scan::in_brackets(value) {
-                inventory.learn_port(id, port, "lanes", lanes.to_owned(), |port| &mut port.lanes);
-            }
+            learn(PortFact::Rate);
+            learn(PortFact::Lanes);
         }
-        ["lid"] => {
-            if let Some(lid) = scan::number(value) {
-                inventory.learn_port(id, port, "LID", lid, |port| &mut port.lid);
-            }
-        }
-        ["sm_lid"] => {
-            if let Some(lid) = scan::number(value) {
-                inventory.learn_port(id, port, "subnet manager's LID", lid, |port| &mut port.sm_lid);
-            }
-        }
+        ["lid"] => learn(PortFact::Lid),
+        ["sm_lid"] => learn(PortFact::SmLid),
         _ => {}
     }
 }
