@@ -27,6 +27,8 @@ pub mod node;
 pub mod one_shot;
 #[cfg(feature = "control")]
 pub mod output;
+#[cfg(feature = "control")]
+mod patience;
 pub mod pipe;
 #[cfg(feature = "control")]
 mod runtime;

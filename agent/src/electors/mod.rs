@@ -38,7 +38,7 @@ use coordinator::{Entry, Event};
 use openraft::error::{InitializeError, RaftError};
 use openraft::{Config, Raft, ServerState, SnapshotPolicy};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use self::admit::ask_until_admitted;
 pub use self::founding::Quorum;
@@ -48,6 +48,7 @@ use self::network::Network;
 use self::store::{Identity, Opened, Store};
 use self::types::{ElectorId, TypeConfig, epoch_of};
 use self::wire::{Answer, Ask, RaftCall, encode};
+use crate::patience::look_until;
 
 pub use store::StoreError;
 pub use wire::{Answered, Attendance, Surroundings, Wire, WireFault};
@@ -273,17 +274,7 @@ impl Electors {
     /// The same, with a moment's patience: the first of the founders asks for votes as soon as it has state, and without
     /// an answer it waits for a whole election timeout before it asks again. Cancelling it loses nothing.
     async fn running_soon(&self) -> Option<Running> {
-        let deadline = Instant::now() + FOUNDING_PATIENCE;
-        loop {
-            let begun = self.begun.notified();
-            tokio::pin!(begun);
-            // From here on it hears what begins between the look and the wait.
-            begun.as_mut().enable();
-            let running = self.running();
-            if running.is_some() || timeout_at(deadline, begun).await.is_err() {
-                return running;
-            }
-        }
+        look_until(&self.begun, Instant::now() + FOUNDING_PATIENCE, || self.running()).await
     }
 
     fn running(&self) -> Option<Running> {

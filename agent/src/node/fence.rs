@@ -7,7 +7,9 @@ use bench_core::ids::{Epoch, NodeIndex};
 use bench_core::message::Response;
 use coordinator::Passage;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
+
+use crate::patience::look_until;
 
 /// The fence of this node.
 #[derive(Debug)]
@@ -35,18 +37,8 @@ impl Fence {
     /// The answer that refuses it.
     #[expect(clippy::result_large_err, reason = "the error is the answer itself, moved once to the wire")]
     pub(crate) fn pass(&self, epoch: Epoch) -> Result<(), Response> {
-        match self.rule().pass(epoch) {
-            Passage::Open => Ok(()),
-            Passage::Stale { seen } => {
-                tracing::warn!(%epoch, %seen, "a command of an epoch that is over is refused");
-                Err(Response::StaleEpoch { seen })
-            }
-            Passage::Shut { told, majority } => Err(Response::Invalid {
-                reason: format!(
-                    "this process just started and has read the epoch from {told} of {majority} electors so far"
-                ),
-            }),
-        }
+        let passage = self.rule().pass(epoch);
+        answer(epoch, passage)
     }
 
     /// The same for a question of the coordinator, which may come while this process still reads the epoch: it has a
@@ -55,23 +47,19 @@ impl Fence {
     /// # Errors
     /// The answer that refuses it.
     pub(crate) async fn pass_when_open(&self, epoch: Epoch) -> Result<(), Response> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let learned = self.learned.notified();
-            tokio::pin!(learned);
-            // From here on it hears what is learned between the look and the wait.
-            learned.as_mut().enable();
-            let shut = match self.rule().pass(epoch) {
-                Passage::Shut { .. } => true,
-                Passage::Open | Passage::Stale { .. } => false,
-            };
-            if !shut {
-                return self.pass(epoch);
+        let decided = look_until(&self.learned, Instant::now() + PATIENCE, || {
+            let passage = self.rule().pass(epoch);
+            match passage {
+                Passage::Open | Passage::Stale { .. } => Some(passage),
+                Passage::Shut { .. } => {
+                    self.knocked.notify_one();
+                    None
+                }
             }
-            self.knocked.notify_one();
-            if timeout_at(deadline, learned).await.is_err() {
-                return self.pass(epoch);
-            }
+        });
+        match decided.await {
+            Some(passage) => answer(epoch, passage),
+            None => self.pass(epoch),
         }
     }
 
@@ -98,6 +86,23 @@ impl Fence {
 
     fn rule(&self) -> MutexGuard<'_, coordinator::Fence> {
         self.rule.lock().expect("nothing panics while the fence is held")
+    }
+}
+
+/// What the fence says, as an answer to the command.
+#[expect(clippy::result_large_err, reason = "the error is the answer itself, moved once to the wire")]
+fn answer(epoch: Epoch, passage: Passage) -> Result<(), Response> {
+    match passage {
+        Passage::Open => Ok(()),
+        Passage::Stale { seen } => {
+            tracing::warn!(%epoch, %seen, "a command of an epoch that is over is refused");
+            Err(Response::StaleEpoch { seen })
+        }
+        Passage::Shut { told, majority } => Err(Response::Invalid {
+            reason: format!(
+                "this process just started and has read the epoch from {told} of {majority} electors so far"
+            ),
+        }),
     }
 }
 
