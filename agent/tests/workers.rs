@@ -65,8 +65,8 @@ async fn a_killed_worker_is_noticed_within_a_second_and_the_signal_is_named() {
 
 #[tokio::test]
 async fn a_hung_worker_is_killed_within_six_seconds_and_replaced() {
-    let pool = Pool::new(Arc::new(real()), vec![SPEC]);
-    let hung = pool.worker(RAIL).await.unwrap();
+    let pool = Pool::new(Arc::new(real()));
+    let hung = pool.worker(&SPEC).await.unwrap();
     let pid = hung.pid().unwrap();
     let stopped = Instant::now();
     signal(pid, Signal::STOP);
@@ -76,7 +76,7 @@ async fn a_hung_worker_is_killed_within_six_seconds_and_replaced() {
     assert_eq!(failure.kind, FailureKind::Timeout);
     assert_eq!(failure.detail, format!("worker of rail r1 (pid {pid}) did not answer for 5s, killed"));
 
-    let next = pool.worker(RAIL).await.unwrap();
+    let next = pool.worker(&SPEC).await.unwrap();
     assert_ne!(next.pid(), Some(pid));
     assert_answers(&next).await;
     hung.stop().await;
@@ -254,12 +254,12 @@ async fn fifty_deaths_leave_no_zombie() {
 
 #[tokio::test]
 async fn a_rail_whose_workers_keep_dying_is_given_up_with_the_reason() {
-    let pool = Pool::new(Arc::new(shell("exit 9")), vec![SPEC]);
+    let pool = Pool::new(Arc::new(shell("exit 9")));
     for _ in 0..MAX_DEATHS {
-        let failure = pool.worker(RAIL).await.unwrap_err();
+        let failure = pool.worker(&SPEC).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Crash);
     }
-    let failure = pool.worker(RAIL).await.unwrap_err();
+    let failure = pool.worker(&SPEC).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Unsupported);
     assert!(
         failure.detail.contains("died 5 times within 60s, the last: worker of rail r1"),
@@ -271,18 +271,20 @@ async fn a_rail_whose_workers_keep_dying_is_given_up_with_the_reason() {
 
 #[tokio::test]
 async fn shutdown_ends_every_worker_and_starts_no_other() {
-    let specs: Vec<WorkerSpec> = (0..4).map(|rail| WorkerSpec { rail: RailId(rail), cpus: None }).collect();
-    let pool = Pool::new(Arc::new(real()), specs);
+    let spec = |rail| WorkerSpec { rail: RailId(rail), cpus: None };
+    let pool = Pool::new(Arc::new(real()));
     let mut pids = Vec::new();
     for rail in 0..4 {
-        pids.push(pool.worker(RailId(rail)).await.unwrap().pid().unwrap());
+        pids.push(pool.worker(&spec(rail)).await.unwrap().pid().unwrap());
     }
-    assert_eq!(pool.worker(RailId(2)).await.unwrap().pid(), Some(pids[2]), "one worker a rail");
+    assert_eq!(pool.worker(&spec(2)).await.unwrap().pid(), Some(pids[2]), "one worker a rail");
+    let elsewhere = WorkerSpec { cpus: CpuSet::of_this_thread().ok(), ..spec(2) };
+    pids.push(pool.worker(&elsewhere).await.unwrap().pid().unwrap());
+    assert_ne!(pids[4], pids[2], "another place is another worker");
     signal(pids[3], Signal::STOP);
     pool.shutdown().await;
     assert!(pids.iter().all(|pid| !exists(*pid)), "{pids:?}");
-    assert_eq!(pool.worker(RailId(0)).await.unwrap_err().kind, FailureKind::Cancelled);
-    assert_eq!(pool.worker(RailId(9)).await.unwrap_err().kind, FailureKind::Unsupported);
+    assert_eq!(pool.worker(&spec(0)).await.unwrap_err().kind, FailureKind::Cancelled);
 }
 
 #[tokio::test]
@@ -336,9 +338,9 @@ async fn a_hundred_workers_in_this_process_measure_at_once() {
     let mut nodes = tokio::task::JoinSet::new();
     let at = transport::clock::now().after(Duration::from_millis(300));
     for _ in 0..100 {
-        let pool = Pool::new(Arc::clone(&factory), vec![SPEC]);
+        let pool = Pool::new(Arc::clone(&factory));
         nodes.spawn(async move {
-            let worker = pool.worker(RAIL).await.unwrap();
+            let worker = pool.worker(&SPEC).await.unwrap();
             let endpoint = worker.prepare(task()).await.unwrap();
             worker.connect(TaskId(1), endpoint).await.unwrap();
             let (outcome, _) = worker.run(TaskId(1), at, Duration::ZERO).await;
@@ -402,7 +404,8 @@ fn task() -> CellTask {
             verify: Verify::Off,
             rate_limit: None,
         },
-        bind: Ipv4Addr::LOCALHOST.into(),
+        bind: Some(Ipv4Addr::LOCALHOST.into()),
+        hca: None,
         device: "lo".to_owned(),
         connect_timeout: Duration::from_secs(1),
     }

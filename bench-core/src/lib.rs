@@ -9,6 +9,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod agreement;
 pub mod cell;
 pub mod fabric;
 pub mod ids;

@@ -214,8 +214,12 @@ impl Coordinator {
 
     /// Why a plan cannot be played here, as far as this node knows by itself.
     fn unfit(&self, plan: &Plan) -> Option<String> {
-        let nodes = self.config.roster.len() as u16;
-        Schedule::check(plan, nodes, self.config.rails).err().map(|error| error.to_string())
+        let roster = &self.config.roster;
+        if let Some(stranger) = plan.rails_of.stranger(roster) {
+            return Some(format!("rails_of names {stranger}, which is not in the roster"));
+        }
+        let rails = plan.rails_of.count().unwrap_or(self.config.rails);
+        Schedule::check(plan, roster.len() as u16, rails).err().map(|error| error.to_string())
     }
 
     fn cancel(&mut self, id: Option<RunId>, now: Mono) {

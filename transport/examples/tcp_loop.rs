@@ -139,7 +139,8 @@ fn task(case: TestCase, end: End) -> CellTask {
         cell: CellId(0),
         end,
         case,
-        bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        bind: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        hca: None,
         device: "lo".to_owned(),
         connect_timeout: Duration::from_secs(5),
     }

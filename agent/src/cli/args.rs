@@ -99,9 +99,13 @@ pub struct AgentArgs {
     /// UDP address to serve. Default: this node's port in the roster on all addresses (loopback without a key).
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
-    /// The rails in order: devices or addresses. Default: every interface that is up but the one with the default route.
+    /// The rails in order: RDMA devices (mlx5_4), network devices or addresses. Default: the ports of the compute fabric
+    /// in the order of their GPUs (see topo); without RDMA devices, every interface that is up but the one with the default route.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub rails: Vec<String>,
+    /// Read sysfs and procfs below this folder.
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    pub root: PathBuf,
     /// Where journals and the elector's state are kept. Default: /var/lib/railmesh/NAME, or below ~/.local/state.
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,

@@ -55,6 +55,7 @@ fn flags_of(args: &PlanArgs) -> Result<PlanSpec, ExitError> {
         seed: args.seed,
         retest: args.no_retest.then_some(Retest::Never),
         prepare_timeout: None,
+        rails_of: None,
         gates: gates_of(args),
         test: None,
     })

@@ -4,8 +4,10 @@
 
 mod host;
 mod rails;
+#[cfg(test)]
+mod testing;
 mod topology;
 
 pub use host::{Host, read_host, wall_seconds};
-pub use rails::{Interface, RailChoice, RailError, choose_rails, live_interfaces};
+pub use rails::{Interface, RailChoice, RailError, Site, live_interfaces};
 pub use topology::read_topology;

@@ -17,7 +17,7 @@ use transport::control::resolve::ResolveError;
 use super::emulate::Emulation;
 use crate::electors::{Quorum, StoreError};
 use crate::inventory::Host;
-use crate::supervise::{WorkerFactory, WorkerSpec};
+use crate::supervise::{Placer, WorkerFactory};
 
 /// The resolved configuration of an agent.
 #[derive(Clone, Debug)]
@@ -36,8 +36,10 @@ pub struct AgentConfig {
     pub listen: SocketAddr,
     /// A DNS server in place of the system's.
     pub dns: Option<SocketAddr>,
-    /// This node's rails in order.
+    /// This node's rails in order, unless a plan names others.
     pub rails: Vec<RailEndpoint>,
+    /// Where sysfs and procfs are read (`/`).
+    pub root: PathBuf,
     /// Where journals and the elector's state are kept.
     pub state: PathBuf,
     /// Who must be there before the mesh is founded.
@@ -55,8 +57,8 @@ pub struct AgentConfig {
 pub struct Deps {
     /// Starts workers.
     pub factory: Arc<dyn WorkerFactory>,
-    /// One worker a rail.
-    pub specs: Vec<WorkerSpec>,
+    /// Says where workers run.
+    pub placer: Placer,
     /// Facts of the host.
     pub host: Host,
 }

@@ -94,6 +94,10 @@ impl Node {
     }
 
     async fn arm_all(self: &Arc<Self>, round: &Arc<Round>, request: &Prepare) -> Vec<(CellId, End, Failure)> {
+        let rails = match self.rails.of(request.rails.as_deref()) {
+            Ok(rails) => rails,
+            Err(reason) => return none_armed(&request.ends, &reason),
+        };
         let mut arming = JoinSet::new();
         let mut sources: BTreeMap<NodeId, Vec<Prepared>> = BTreeMap::new();
         for prepared in &request.ends {
@@ -101,9 +105,9 @@ impl Node {
                 End::Source => sources.entry(prepared.peer.clone()).or_default().push(prepared.clone()),
                 End::Destination => {
                     let (node, round, prepared) = (Arc::clone(self), Arc::clone(round), prepared.clone());
-                    let timeout = request.timeout;
+                    let (timeout, rails) = (request.timeout, Arc::clone(&rails));
                     arming.spawn(async move {
-                        let armed = node.arm_destination(&round, &prepared, timeout).await;
+                        let armed = node.arm_destination(&round, &prepared, &rails, timeout).await;
                         vec![(prepared, armed)]
                     });
                 }
@@ -112,7 +116,8 @@ impl Node {
         for (peer, prepared) in sources {
             let (node, round, key, timeout) =
                 (Arc::clone(self), Arc::clone(round), request.key, request.timeout);
-            arming.spawn(async move { node.arm_sources(&round, key, peer, prepared, timeout).await });
+            let rails = Arc::clone(&rails);
+            arming.spawn(async move { node.arm_sources(&round, key, peer, prepared, rails, timeout).await });
         }
         let mut failed = Vec::new();
         while let Some(group) = arming.join_next().await {
@@ -129,10 +134,11 @@ impl Node {
         &self,
         round: &Round,
         prepared: &Prepared,
+        rails: &[RailEndpoint],
         timeout: Duration,
     ) -> Result<(), Failure> {
         let rail = prepared.cell.rail;
-        let listening = self.listen(prepared, timeout).await;
+        let listening = self.listen(prepared, rails, timeout).await;
         round.publish(CellEndpoint {
             cell: prepared.cell.id,
             endpoint: listening.as_ref().map(|(_, _, endpoint)| endpoint.clone()).map_err(Failure::clone),
@@ -147,10 +153,11 @@ impl Node {
     async fn listen(
         &self,
         prepared: &Prepared,
+        rails: &[RailEndpoint],
         timeout: Duration,
     ) -> Result<(Worker, TaskId, EndpointInfo), Failure> {
-        let (rail, worker) = self.worker_of(prepared.cell.rail).await?;
-        let task = self.task(prepared, &rail, prepared.case, timeout);
+        let (rail, worker) = self.worker_of(prepared.cell.rail, rails).await?;
+        let task = self.task(prepared, rail, prepared.case, timeout);
         let id = task.id;
         let endpoint = worker.prepare(task).await?.ok_or_else(no_listener)?;
         Ok((worker, id, endpoint))
@@ -163,6 +170,7 @@ impl Node {
         key: RoundKey,
         peer: NodeId,
         prepared: Vec<Prepared>,
+        rails: Arc<[RailEndpoint]>,
         timeout: Duration,
     ) -> Vec<(Prepared, Result<(), Failure>)> {
         let cells: Vec<CellId> = prepared.iter().map(|p| p.cell.id).collect();
@@ -170,10 +178,12 @@ impl Node {
         let mut arming = JoinSet::new();
         for prepared in prepared {
             let answer = endpoints.remove(&prepared.cell.id).unwrap_or_else(|| Err(not_told(&peer)));
-            let (node, round) = (Arc::clone(self), Arc::clone(round));
+            let (node, round, rails) = (Arc::clone(self), Arc::clone(round), Arc::clone(&rails));
             arming.spawn(async move {
                 let armed = match answer {
-                    Ok((endpoint, pace)) => node.arm_source(&round, &prepared, endpoint, pace, timeout).await,
+                    Ok((endpoint, pace)) => {
+                        node.arm_source(&round, &prepared, &rails, (endpoint, pace), timeout).await
+                    }
                     Err(failure) => Err(failure),
                 };
                 (prepared, armed)
@@ -186,13 +196,13 @@ impl Node {
         &self,
         round: &Round,
         prepared: &Prepared,
-        endpoint: EndpointInfo,
-        pace: Option<BitsPerSecond>,
+        rails: &[RailEndpoint],
+        (endpoint, pace): (EndpointInfo, Option<BitsPerSecond>),
         timeout: Duration,
     ) -> Result<(), Failure> {
-        let (rail, worker) = self.worker_of(prepared.cell.rail).await?;
+        let (rail, worker) = self.worker_of(prepared.cell.rail, rails).await?;
         let case = paced(paced(prepared.case, pace), self.config.emulate.pace_of(rail.rail));
-        let task = self.task(prepared, &rail, case, timeout);
+        let task = self.task(prepared, rail, case, timeout);
         let id = task.id;
         worker.prepare(task).await?;
         worker.connect(id, Some(endpoint)).await?;
@@ -233,14 +243,18 @@ impl Node {
         cells.iter().map(|cell| (*cell, Err(failure.clone()))).collect()
     }
 
-    async fn worker_of(&self, rail: RailId) -> Result<(RailEndpoint, Worker), Failure> {
-        let endpoint = self.rails.get(rail.usize()).ok_or_else(|| Failure {
+    async fn worker_of<'a>(
+        &self,
+        rail: RailId,
+        rails: &'a [RailEndpoint],
+    ) -> Result<(&'a RailEndpoint, Worker), Failure> {
+        let endpoint = rails.get(rail.usize()).ok_or_else(|| Failure {
             kind: FailureKind::Unsupported,
             phase: Phase::Prepare,
             detail: format!("this node has no rail {rail}"),
             remedy: Some("name its rails with --rails".to_owned()),
         })?;
-        Ok((endpoint.clone(), self.pool.worker(rail).await?))
+        Ok((endpoint, self.pool.worker(&self.placer.spec(endpoint)).await?))
     }
 
     fn task(&self, prepared: &Prepared, rail: &RailEndpoint, case: TestCase, timeout: Duration) -> CellTask {
@@ -251,9 +265,21 @@ impl Node {
             case,
             bind: rail.addr,
             device: rail.device.clone(),
+            hca: rail.hca.clone(),
             connect_timeout: timeout,
         }
     }
+}
+
+/// What the plan takes as rails is not here any more: no end of the round can be set up.
+fn none_armed(ends: &[Prepared], reason: &str) -> Vec<(CellId, End, Failure)> {
+    let failure = Failure {
+        kind: FailureKind::Unsupported,
+        phase: Phase::Prepare,
+        detail: reason.to_owned(),
+        remedy: Some("correct rails_of in the plan".to_owned()),
+    };
+    ends.iter().map(|prepared| (prepared.cell.id, prepared.end, failure.clone())).collect()
 }
 
 async fn run_end(armed: &ArmedEnd, at: Mono, tail: Duration) -> (Outcome, Evidence) {

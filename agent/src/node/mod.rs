@@ -24,6 +24,7 @@ mod journal_file;
 mod link;
 mod measure;
 mod outlook;
+mod own_rails;
 mod results;
 mod rounds;
 mod route;
@@ -38,7 +39,7 @@ use std::time::Duration;
 
 use bench_core::ids::{BootId, Epoch, NodeId, NodeIndex, RunId};
 use bench_core::message::{Outcome, Request, Response, Role, TaskId};
-use bench_core::node::{NodeInventory, RailEndpoint};
+use bench_core::node::{Capability, NodeInventory, RailEndpoint};
 use bench_core::roster::Roster;
 use bench_core::time::{ClockOffset, ClockSample, Mono};
 use coordinator::{CallFault, Config, Event};
@@ -50,12 +51,13 @@ use transport::control::resolve::Resolver;
 
 use crate::electors::Electors;
 use crate::inventory::{Host, wall_seconds};
-use crate::supervise::Pool;
+use crate::supervise::{Placer, Pool};
 use command_post::CommandPost;
 pub use config::{AgentConfig, AgentError, Deps};
 pub use emulate::{Emulation, EmulationError};
 use fence::Fence;
 use journal_file::Journals;
+use own_rails::OwnRails;
 use results::Results;
 use rounds::Rounds;
 
@@ -78,7 +80,8 @@ pub(crate) struct Node {
     boot: BootId,
     roster: Roster,
     me: NodeIndex,
-    rails: Vec<RailEndpoint>,
+    rails: OwnRails,
+    placer: Placer,
     fence: Fence,
     journals: Journals,
     results: Results,
@@ -125,13 +128,14 @@ impl Agent {
             boot: config.boot,
             roster: config.roster.clone(),
             me,
-            rails: config.rails.clone(),
+            rails: OwnRails::new(config.rails.clone(), config.root.clone()),
+            placer: deps.placer,
             fence: Fence::new(config.roster.electors.len()),
             results: Results::default(),
             outcome: tokio::sync::Mutex::default(),
             journals,
             rounds: Rounds::default(),
-            pool: Pool::new(deps.factory, deps.specs),
+            pool: Pool::new(deps.factory),
             post: post.clone(),
             electors: OnceLock::new(),
             commander: Mutex::new(None),
@@ -251,7 +255,7 @@ impl Node {
         TaskId(self.next_task.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn inventory(&self, capabilities: Vec<bench_core::node::Capability>) -> NodeInventory {
+    fn inventory(&self, rails: Vec<RailEndpoint>, capabilities: Vec<Capability>) -> NodeInventory {
         NodeInventory {
             node: self.name().clone(),
             hostname: self.host.hostname.clone(),
@@ -259,7 +263,7 @@ impl Node {
             cpus: self.host.cpus,
             clock_source: self.host.clock_source.clone(),
             wall_seconds: wall_seconds(),
-            rails: self.rails.clone(),
+            rails,
             capabilities,
             notes: self.config.notes.clone(),
         }

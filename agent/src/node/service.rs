@@ -90,7 +90,7 @@ impl Node {
     /// Answers a request of `peer`.
     async fn serve(self: &Arc<Self>, peer: &Peer, request: Request) -> Response {
         let allowed = match &request {
-            Request::Probe { epoch }
+            Request::Probe { epoch, .. }
             | Request::Collect { epoch, .. }
             | Request::StoreResult { epoch, .. } => self.may_command(*epoch, peer),
             Request::Prepare(prepare) => self.may_command(prepare.key.epoch, peer),
@@ -145,9 +145,9 @@ impl Node {
     /// Answers a request whose sender was checked.
     pub(super) async fn serve_command(self: &Arc<Self>, request: Request) -> Response {
         match request {
-            Request::Probe { epoch } => match self.fence.pass_when_open(epoch).await {
+            Request::Probe { epoch, rails } => match self.fence.pass_when_open(epoch).await {
                 Err(refusal) => refusal,
-                Ok(()) => self.probe().await,
+                Ok(()) => self.probe(rails.as_deref()).await,
             },
             Request::Prepare(prepare) => match self.fence.pass(prepare.key.epoch) {
                 Err(refusal) => refusal,
@@ -189,9 +189,17 @@ impl Node {
         }
     }
 
-    async fn probe(&self) -> Response {
-        match self.pool.capabilities().await {
-            Ok(capabilities) => Response::Inventory(Box::new(self.inventory(capabilities))),
+    async fn probe(&self, names: Option<&[String]>) -> Response {
+        let rails = match self.rails.of(names) {
+            Ok(rails) => rails,
+            Err(reason) => return Response::NoSuchRails { reason },
+        };
+        let capabilities = match rails.first() {
+            Some(first) => self.pool.capabilities(&self.placer.spec(first)).await,
+            None => Ok(Vec::new()),
+        };
+        match capabilities {
+            Ok(capabilities) => Response::Inventory(Box::new(self.inventory(rails.to_vec(), capabilities))),
             Err(failure) => Response::Invalid { reason: failure.detail },
         }
     }

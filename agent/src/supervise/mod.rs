@@ -24,7 +24,7 @@ mod worker;
 
 pub use link::{Kill, Link, LinkEvent, WorkerFactory, WorkerSpec};
 pub use locate::{LocateError, PassedOver, Places, Source, WorkerProgram, locate};
-pub use placement::{FEW_CPUS, Placement, agent_core, numa_cpus, placement, worker_specs};
+pub use placement::{FEW_CPUS, Placement, Placer, agent_core, numa_cpus, placement};
 pub use pool::Pool;
 pub use process::ProcessFactory;
 pub use restarts::MAX_DEATHS;

@@ -4,7 +4,7 @@
 //! never lands in a latency sample. Workers use the processors next to their device.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bench_core::node::RailEndpoint;
 
@@ -55,24 +55,40 @@ pub fn placement(allowed: &CpuSet, numa: Option<&CpuSet>, agent_core: Option<u32
     }
 }
 
-/// What the workers of a node are for: one a rail, each placed near its device, and the notes on that.
-///
-/// `allowed` is what the agent may use before it pins itself; `root` is where sysfs is looked for (`/`).
-pub fn worker_specs(
-    rails: &[RailEndpoint],
-    allowed: &CpuSet,
-    agent_core: Option<u32>,
-    root: &Path,
-) -> (Vec<WorkerSpec>, Vec<String>) {
-    let (mut specs, mut notes) = (Vec::new(), Vec::new());
-    for endpoint in rails {
-        let near = endpoint.numa.and_then(|node| numa_cpus(root, node));
-        let Placement { cpus, note } = placement(allowed, near.as_ref(), agent_core);
-        specs.push(WorkerSpec { rail: endpoint.rail, cpus: (!cpus.is_empty()).then_some(cpus) });
-        // A note on the whole node is the same for every rail.
-        notes.extend(note.filter(|note| !notes.contains(note)));
+/// Places the workers of a node near their devices.
+#[derive(Clone, Debug)]
+pub struct Placer {
+    /// What the agent may use before it pins itself.
+    pub allowed: CpuSet,
+    /// From [`agent_core`].
+    pub agent_core: Option<u32>,
+    /// Where sysfs is looked for (`/`).
+    pub root: PathBuf,
+}
+
+impl Placer {
+    /// What the worker of a rail is for, placed near the rail's device.
+    pub fn spec(&self, endpoint: &RailEndpoint) -> WorkerSpec {
+        let cpus = self.placement(endpoint).cpus;
+        WorkerSpec { rail: endpoint.rail, cpus: (!cpus.is_empty()).then_some(cpus) }
     }
-    (specs, notes)
+
+    /// What a reader should know of the places of these rails, each once.
+    pub fn notes(&self, rails: &[RailEndpoint]) -> Vec<String> {
+        let mut notes: Vec<String> = Vec::new();
+        for note in rails.iter().filter_map(|endpoint| self.placement(endpoint).note) {
+            // A note on the whole node is the same for every rail.
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes
+    }
+
+    fn placement(&self, endpoint: &RailEndpoint) -> Placement {
+        let near = endpoint.numa.and_then(|node| numa_cpus(&self.root, node));
+        placement(&self.allowed, near.as_ref(), self.agent_core)
+    }
 }
 
 /// The processors of a NUMA node, from sysfs under `root` (`/` on a live machine); `None` where the kernel does not
@@ -140,19 +156,19 @@ mod tests {
         assert_eq!(numa_cpus(root.path(), 2), None);
 
         let rail = |rail, numa| RailEndpoint {
-            rail: RailId(rail),
-            device: format!("eth{rail}"),
-            addr: Ipv4Addr::LOCALHOST.into(),
             numa,
-            line_rate_bps: None,
-            mtu: None,
-            reason: String::new(),
+            ..RailEndpoint::plain(
+                RailId(rail),
+                format!("eth{rail}"),
+                Ipv4Addr::LOCALHOST.into(),
+                String::new(),
+            )
         };
         let rails = [rail(0, Some(1)), rail(1, Some(2)), rail(2, None)];
         let placed = |allowed: &str, core| {
-            let (specs, notes) = worker_specs(&rails, &cpus(allowed), core, root.path());
-            let lists: Vec<_> = specs.iter().map(|s| s.cpus.as_ref().map(ToString::to_string)).collect();
-            (lists, notes.len())
+            let placer = Placer { allowed: cpus(allowed), agent_core: core, root: root.path().to_owned() };
+            let list = |rail| placer.spec(rail).cpus.map(|cpus| cpus.to_string());
+            (rails.iter().map(list).collect::<Vec<_>>(), placer.notes(&rails).len())
         };
         let list = |list: &str| Some(list.to_owned());
         assert_eq!(placed("0-15", Some(0)), (vec![list("8-15"), list("1-15"), list("1-15")], 0));

@@ -1,10 +1,9 @@
-//! The workers of a node: one a rail, started at first use, replaced after death.
+//! The workers of a node: one a rail and place, started at first use, replaced after death.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
-use bench_core::ids::RailId;
 use bench_core::node::Capability;
 use bench_core::record::{Failure, FailureKind, Phase};
 use tokio::sync::{Mutex, watch};
@@ -16,13 +15,14 @@ use super::link::{WorkerFactory, WorkerSpec};
 use super::restarts::{MAX_DEATHS, MEMORY, Restart, Restarts};
 use super::worker::Worker;
 
-/// One worker a rail.
+/// One worker a rail; one more where a plan takes another device as that rail, which lies near other processors.
 ///
 /// All tasks of one attempt of a cell go to the same [`Worker`]: keep the handle from prepare on. A replaced worker
 /// knows nothing of its predecessor's tasks and says so.
 pub struct Pool {
     factory: Arc<dyn WorkerFactory>,
-    slots: Vec<Slot>,
+    /// At most [`MAX_SLOTS`].
+    slots: StdMutex<Vec<Arc<Slot>>>,
     closed: watch::Sender<bool>,
 }
 
@@ -41,22 +41,19 @@ struct SlotState {
 
 impl Pool {
     /// A pool without workers yet. It owns those that it will start.
-    pub fn new(factory: Arc<dyn WorkerFactory>, specs: Vec<WorkerSpec>) -> Self {
-        let slots = specs.into_iter().map(|spec| Slot { spec, state: Mutex::default() }).collect();
-        Self { factory, slots, closed: watch::Sender::new(false) }
+    pub fn new(factory: Arc<dyn WorkerFactory>) -> Self {
+        Self { factory, slots: StdMutex::default(), closed: watch::Sender::new(false) }
     }
 
-    /// The living worker of a rail: the one that is there, or a new one, after a pause if others died lately.
+    /// The living worker for this: the one that is there, or a new one, after a pause if others died lately.
     ///
     /// Cancel safe: a worker that is being started is killed.
     ///
     /// # Errors
-    /// [`Failure`] in phase `Prepare`: no such rail, the worker did not become ready, the rail's workers die again and
+    /// [`Failure`] in phase `Prepare`: too many places, the worker did not become ready, the rail's workers die again and
     /// again, or the pool was shut down.
-    pub async fn worker(&self, rail: RailId) -> Result<Worker, Failure> {
-        let Some(slot) = self.slots.iter().find(|slot| slot.spec.rail == rail) else {
-            return Err(refusal(FailureKind::Unsupported, format!("this node has no rail {rail}")));
-        };
+    pub async fn worker(&self, spec: &WorkerSpec) -> Result<Worker, Failure> {
+        let (slot, rail) = (self.slot(spec)?, spec.rail);
         let mut closed = self.closed.subscribe();
         tokio::select! {
             biased;
@@ -68,15 +65,32 @@ impl Pool {
         }
     }
 
-    /// What this node can measure, as the worker of the first rail says. Starts it if need be; none without rails.
+    /// What this node can measure, as the worker for this says. Starts it if need be.
     ///
     /// # Errors
     /// As [`Pool::worker`].
-    pub async fn capabilities(&self) -> Result<Vec<Capability>, Failure> {
-        match self.slots.first() {
-            Some(slot) => Ok(self.worker(slot.spec.rail).await?.capabilities().to_vec()),
-            None => Ok(Vec::new()),
+    pub async fn capabilities(&self, spec: &WorkerSpec) -> Result<Vec<Capability>, Failure> {
+        Ok(self.worker(spec).await?.capabilities().to_vec())
+    }
+
+    fn slot(&self, spec: &WorkerSpec) -> Result<Arc<Slot>, Failure> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = slots.iter().find(|slot| slot.spec == *spec) {
+            return Ok(Arc::clone(slot));
         }
+        if slots.len() >= MAX_SLOTS {
+            return Err(refusal(
+                FailureKind::Unsupported,
+                format!("this node has workers for {MAX_SLOTS} rails and places already"),
+            ));
+        }
+        let slot = Arc::new(Slot { spec: spec.clone(), state: Mutex::default() });
+        slots.push(Arc::clone(&slot));
+        Ok(slot)
+    }
+
+    fn all_slots(&self) -> Vec<Arc<Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Ends every worker with its whole process group, and waits until they are gone. No worker is started after this.
@@ -85,7 +99,7 @@ impl Pool {
     pub async fn shutdown(&self) {
         self.closed.send_replace(true);
         let mut workers = Vec::new();
-        for slot in &self.slots {
+        for slot in self.all_slots() {
             workers.extend(slot.state.lock().await.worker.take());
         }
         let limit = tokio::time::Instant::now() + KILL_TIMEOUT;
@@ -152,7 +166,7 @@ impl Slot {
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rails: Vec<RailId> = self.slots.iter().map(|slot| slot.spec.rail).collect();
+        let rails: Vec<_> = self.all_slots().iter().map(|slot| slot.spec.rail).collect();
         f.debug_struct("Pool").field("factory", &self.factory).field("rails", &rails).finish_non_exhaustive()
     }
 }
@@ -160,6 +174,9 @@ impl fmt::Debug for Pool {
 fn refusal(kind: FailureKind, detail: String) -> Failure {
     Failure { kind, phase: Phase::Prepare, detail, remedy: None }
 }
+
+/// Most workers of a node: no machine has more than 32 HCA ports, and a rail can have several places.
+const MAX_SLOTS: usize = 128;
 
 /// How long the kernel may take to end a killed process.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -81,6 +81,7 @@ impl Fabric {
             duplex: Duplex::OneWay,
             rail_mode: RailMode::Serial,
             rails: None,
+            rails_of: crate::plan::RailsOf::default(),
             budget: crate::plan::Budget::Off,
             seed: self.seed,
             gates: self.gates,
@@ -91,25 +92,17 @@ impl Fabric {
 
     fn inventory(&self, node: u16) -> NodeInventory {
         let rail = |rail: u16| RailEndpoint {
-            rail: RailId(rail),
-            device: format!("eth{rail}"),
-            addr: IpAddr::V4(Ipv4Addr::new(10, rail as u8, 0, node as u8 + 1)),
-            numa: None,
             line_rate_bps: Some(10_000_000_000),
             mtu: Some(9_000),
-            reason: "given by --rail".into(),
+            ..RailEndpoint::plain(
+                RailId(rail),
+                format!("eth{rail}"),
+                IpAddr::V4(Ipv4Addr::new(10, rail as u8, 0, node as u8 + 1)),
+                "given by --rail".into(),
+            )
         };
-        NodeInventory {
-            node: name(node),
-            hostname: format!("host-{node}"),
-            kernel: "6.1.0".into(),
-            cpus: 8,
-            clock_source: Some("tsc".into()),
-            wall_seconds: 1_800_000_000,
-            rails: (0..self.rails).map(rail).collect(),
-            capabilities: vec![Capability { name: "tcp".into(), absent: None }],
-            notes: Vec::new(),
-        }
+        let rails = (0..self.rails).map(rail).collect();
+        NodeInventory { hostname: format!("host-{node}"), ..inventory_of(name(node), rails) }
     }
 
     pub(crate) fn start(&self) -> RunRecord {
@@ -280,4 +273,19 @@ fn latency(rate: f64, round: RoundId) -> [Measurement; 2] {
         check: DataCheck::Unchecked,
     };
     [Measurement::Latency(sample), Measurement::Responder { answered: 100 }]
+}
+
+/// An ordinary node with these rails.
+pub(crate) fn inventory_of(node: NodeId, rails: Vec<RailEndpoint>) -> NodeInventory {
+    NodeInventory {
+        hostname: node.to_string(),
+        node,
+        kernel: "6.1.0".into(),
+        cpus: 8,
+        clock_source: Some("tsc".into()),
+        wall_seconds: 1_800_000_000,
+        rails,
+        capabilities: vec![Capability { name: "tcp".into(), absent: None }],
+        notes: Vec::new(),
+    }
 }

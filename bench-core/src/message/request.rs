@@ -46,6 +46,8 @@ pub enum Request {
     Probe {
         /// The fence.
         epoch: Epoch,
+        /// What the plan takes as the asked node's rails, where it does not leave that to the node.
+        rails: Option<Vec<String>>,
     },
     /// Set up these cells; answer when all are armed or have failed.
     Prepare(Prepare),
@@ -139,6 +141,11 @@ pub enum Response {
     },
     /// To [`Request::Probe`].
     Inventory(Box<NodeInventory>),
+    /// To [`Request::Probe`], if what the plan takes as rails is not there.
+    NoSuchRails {
+        /// What is not, and what there is.
+        reason: String,
+    },
     /// To [`Request::Prepare`].
     Prepared(PrepareReply),
     /// To [`Request::Start`] and [`Request::Collect`].
@@ -202,6 +209,8 @@ pub struct Prepare {
     pub ends: Vec<Prepared>,
     /// How long setting up may take.
     pub timeout: Duration,
+    /// As in [`Request::Probe`].
+    pub rails: Option<Vec<String>>,
 }
 
 /// One end to set up.

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::End;
 use crate::ids::{BuildHash, CellId};
-use crate::node::Capability;
+use crate::node::{Capability, RailHca};
 use crate::plan::TestCase;
-use crate::record::{Evidence, Failure, Outcome};
+use crate::record::{Evidence, Failure, FailureKind, Outcome, Phase};
 use crate::time::Mono;
 
 /// One end of one attempt of a cell inside a worker; unique within the worker's life.
@@ -28,12 +28,32 @@ pub struct CellTask {
     pub end: End,
     /// The test.
     pub case: TestCase,
-    /// The rail's address here: sockets bind to it.
-    pub bind: IpAddr,
-    /// The rail's device here, for evidence.
+    /// The rail's address here: sockets bind to it. `None` where the rail has none.
+    pub bind: Option<IpAddr>,
+    /// The rail's network device here, for evidence; the RDMA device's name where it has none.
     pub device: String,
+    /// The rail's RDMA device here, where it has one.
+    pub hca: Option<RailHca>,
     /// How long a connect or accept may take.
     pub connect_timeout: Duration,
+}
+
+impl CellTask {
+    /// The rail's address, for a test that needs one.
+    ///
+    /// # Errors
+    /// [`Failure`] in phase `Prepare` that names the device.
+    pub fn address(&self) -> Result<IpAddr, Failure> {
+        self.bind.ok_or_else(|| Failure {
+            kind: FailureKind::Unsupported,
+            phase: Phase::Prepare,
+            detail: format!("{} has no IP address here, which {} needs", self.device, self.case.kind),
+            remedy: Some(
+                "give the rail's device an address (IPoIB on InfiniBand), or measure the rail with RDMA tests only"
+                    .to_owned(),
+            ),
+        })
+    }
 }
 
 /// Where an end listens. Travels over the authenticated mesh only.

@@ -64,3 +64,9 @@ pub(super) const DEVIATIONS: RangeInclusive<f64> = 1.0..=1_000.0;
 
 /// Fewest cells of a population: two cells have no median that a third could differ from.
 pub(super) const MIN_CELLS: RangeInclusive<u32> = 3..=1_000_000;
+
+/// Rails that a plan can name for a node: no machine has more than 32 HCA ports.
+pub(super) const MAX_RAILS: usize = 64;
+
+/// Characters of a device's name: the kernel has 15 for a network device and 63 for an RDMA device with its port.
+pub(super) const MAX_DEVICE_NAME: usize = 80;

@@ -77,6 +77,14 @@ pub enum PlanError {
         /// The pattern.
         pattern: Pattern,
     },
+    /// A key of `rails_of` that cannot be used.
+    #[error("rails_of.{key:?}: {message}")]
+    RailsOf {
+        /// The key.
+        key: String,
+        /// What is wrong with it.
+        message: String,
+    },
     /// The same rail twice.
     #[error("rails names {rail} twice, name each rail once")]
     RepeatedRail {

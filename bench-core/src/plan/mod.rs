@@ -17,6 +17,7 @@ mod gates_spec;
 mod hash;
 mod pattern;
 mod print;
+mod rails_of;
 mod sizes;
 mod spec;
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub use error::PlanError;
 pub use gates::{Gates, PopulationGate};
 pub use gates_spec::{GatesSpec, PopulationLimits, PopulationSpec};
 pub use pattern::{Duplex, Pattern, RailMode};
+pub use rails_of::RailsOf;
 pub use sizes::{SizesError, parse_sizes};
 pub use spec::{PlanSpec, TestSpec};
 
@@ -51,6 +53,8 @@ pub struct Plan {
     pub rail_mode: RailMode,
     /// Only these rails; `None` means all.
     pub rails: Option<Vec<RailId>>,
+    /// Which devices are the rails of which nodes, where the plan does not leave that to them.
+    pub rails_of: RailsOf,
     /// Upper bound on the expected measuring time.
     pub budget: Budget,
     /// Decides which matchings a budget keeps: the same seed keeps the same ones.

@@ -19,6 +19,7 @@ impl Plan {
             duplex: Some(self.duplex),
             rail_mode: Some(self.rail_mode),
             rails: self.rails.clone(),
+            rails_of: self.rails_of.to_spec(),
             budget: Some(self.budget),
             seed: Some(self.seed),
             retest: Some(self.retest),

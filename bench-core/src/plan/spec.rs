@@ -23,6 +23,7 @@
 //! streams = 4
 //! ```
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -80,6 +81,8 @@ pub struct PlanSpec {
     pub prepare_timeout: Option<Duration>,
     /// Limits that cells are judged against. Default: the population gate alone.
     pub gates: Option<GatesSpec>,
+    /// Devices that are taken as rails, by node, range of nodes or `*`. Default: each node chooses.
+    pub rails_of: Option<BTreeMap<String, Vec<String>>>,
     /// The tests in order, each with parameters of its own. In place of `tests`.
     pub test: Option<Vec<TestSpec>>,
 }
@@ -152,6 +155,7 @@ impl PlanSpec {
             seed: flags.seed.or(self.seed),
             retest: flags.retest.or(self.retest),
             prepare_timeout: flags.prepare_timeout.or(self.prepare_timeout),
+            rails_of: flags.rails_of.or(self.rails_of),
             gates: match (self.gates, flags.gates) {
                 (Some(below), Some(above)) => Some(below.overridden_by(above)),
                 (below, above) => above.or(below),

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
+use crate::ids::NodeId;
 use crate::units::{BitsPerSecond, Bytes};
 
 fn plan(toml: &str) -> Result<Plan, PlanError> {
@@ -106,6 +107,42 @@ fn a_test_table_takes_from_the_plan_what_it_leaves_out() {
         plan.cases.iter().map(shape).collect::<Vec<_>>(),
         [(8, 1, Bytes(1 << 20)), (2, 3, Bytes(128 << 10)), (1, 1, Bytes(64))]
     );
+}
+
+#[test]
+fn rails_can_be_named_by_node_by_range_and_for_everybody_else() {
+    let plan = plan(
+        r#"
+        [rails_of]
+        "gpu-[1-2]" = ["mlx5_5", "mlx5_6:2"]
+        head = ["ens1"]
+        "*" = ["mlx5_0"]
+        "#,
+    )
+    .expect("a valid plan");
+    let of = |node: &str| plan.rails_of.of(&NodeId::new(node).unwrap()).map(<[String]>::to_vec);
+    let named = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    assert_eq!(of("gpu-2"), named(&["mlx5_5", "mlx5_6:2"]));
+    assert_eq!(of("head"), named(&["ens1"]));
+    assert_eq!(of("gpu-3"), named(&["mlx5_0"]));
+    let roster = ["gpu-1", "head"].map(|name| NodeId::new(name).unwrap());
+    assert_eq!(plan.rails_of.stranger(&roster).map(NodeId::as_str), Some("gpu-2"));
+}
+
+#[test]
+fn rails_of_that_cannot_be_used_are_refused_with_their_key() {
+    let cases = [
+        ("a = []", "a", "names no device"),
+        ("\"n[1-2]\" = [\"x\"]\nn2 = [\"y\"]", "n[1-2]", "n2 is named by another key too"),
+        ("\"n[2-1]\" = [\"x\"]", "n[2-1]", "2-1"),
+        ("a = [\"\"]", "a", "1 to 80 characters"),
+    ];
+    for (text, key, part) in cases {
+        let error = plan(&format!("[rails_of]\n{text}")).unwrap_err();
+        assert!(matches!(&error, PlanError::RailsOf { .. }), "{error}");
+        let said = error.to_string();
+        assert!(said.contains(&format!("{key:?}")) && said.contains(part), "{text}: {said}");
+    }
 }
 
 #[test]
@@ -345,12 +382,21 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn any_rails_of()(
+        spec in proptest::collection::btree_map("[a-z]{1,5}-[0-9]{1,2}|[*]", vec("[a-z0-9_:.]{1,12}", 1..5), 0..4)
+    ) -> RailsOf {
+        RailsOf::from_spec(spec).expect("names and devices within their bounds")
+    }
+}
+
+prop_compose! {
     fn any_plan()(
         cases in any_cases(),
         pattern in select(Pattern::ALL.to_vec()),
         duplex in select(vec![Duplex::OneWay, Duplex::Both]),
         rail_mode in select(vec![RailMode::Serial, RailMode::Parallel]),
         rails in option::of(proptest::collection::btree_set(any::<u16>(), 1..9)),
+        rails_of in any_rails_of(),
         budget in prop_oneof![
             Just(Budget::Auto),
             Just(Budget::Off),
@@ -367,6 +413,7 @@ prop_compose! {
             duplex: if pattern == Pattern::Pairs { duplex } else { Duplex::OneWay },
             rail_mode,
             rails: rails.map(|rails| rails.into_iter().rev().map(RailId).collect()),
+            rails_of,
             budget,
             seed,
             gates,

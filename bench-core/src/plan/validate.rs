@@ -9,8 +9,8 @@ use super::gates_spec::{GatesSpec, PopulationSpec};
 use super::sizes::{SizesError, refuse_repetition};
 use super::spec::{PlanSpec, TestSpec};
 use super::{
-    Budget, Duplex, Gates, Pattern, Plan, PlanError, PopulationGate, RailMode, Retest, Spread, TestCase,
-    TestKind, Verify, WaitMode,
+    Budget, Duplex, Gates, Pattern, Plan, PlanError, PopulationGate, RailMode, RailsOf, Retest, Spread,
+    TestCase, TestKind, Verify, WaitMode,
 };
 use crate::ids::RailId;
 use crate::units::{BitsPerSecond, Bytes, exact_duration};
@@ -38,6 +38,7 @@ impl PlanSpec {
             duplex,
             rail_mode: self.rail_mode.unwrap_or(RailMode::Serial),
             rails: self.rails.map(checked_rails).transpose()?,
+            rails_of: RailsOf::from_spec(self.rails_of.unwrap_or_default())?,
             budget,
             seed: self.seed.unwrap_or(0),
             gates: gates(self.gates.unwrap_or_default())?,

@@ -11,7 +11,7 @@ use super::{MAX_NODES, RosterError};
 /// # Errors
 /// [`RosterError::Range`] for a range that cannot be read, [`RosterError::TooMany`] for more than [`MAX_NODES`] results,
 /// [`RosterError::Host`] if they are longer than a host name can be.
-pub(super) fn expand(pattern: &str) -> Result<Vec<String>, RosterError> {
+pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, RosterError> {
     let parts = parts(pattern)?;
     if parts.iter().map(Part::least_bytes).sum::<usize>() > MAX_HOST_BYTES {
         return Err(RosterError::Host { host: pattern.chars().take(SHOWN_CHARS).collect() });

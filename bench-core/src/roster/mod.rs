@@ -21,6 +21,7 @@ use std::net::IpAddr;
 use sha2::{Digest, Sha256};
 
 pub use error::RosterError;
+pub(crate) use expand::expand;
 pub use parse::{parse_hostfile, parse_peers, parse_pod_pattern};
 
 use crate::ids::{Generation, NodeId, NodeIndex, RosterHash};

@@ -161,6 +161,7 @@ pub(super) fn describe(response: &Response) -> String {
         Response::Pong
         | Response::Clock { .. }
         | Response::Inventory(_)
+        | Response::NoSuchRails { .. }
         | Response::Prepared(_)
         | Response::Observations(_)
         | Response::Done

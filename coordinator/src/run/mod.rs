@@ -60,6 +60,11 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// What the plan takes as a node's rails.
+    pub(crate) fn rails_of(&self, plan: &Plan, node: NodeIndex) -> Option<Vec<String>> {
+        plan.rails_of.of(&self.config.roster[node.usize()]).map(<[String]>::to_vec)
+    }
+
     /// Tells a node to forget a round.
     pub(crate) fn abort_round(&mut self, key: RoundKey, node: NodeIndex) {
         let (tag, request) = (CallTag::Abort(key), Box::new(Request::Abort { key }));
@@ -82,6 +87,8 @@ pub(crate) struct Run {
     inventories: Vec<Option<NodeInventory>>,
     /// Nodes that are asked for their inventory.
     probing: BTreeSet<NodeIndex>,
+    /// Why the plan's rails cannot be used.
+    unfit: Option<String>,
     /// Nodes that are asked for their journal.
     collecting: BTreeMap<NodeIndex, Collecting>,
     /// Nodes that failed to tell their journal.
@@ -139,6 +146,7 @@ impl Run {
             deadline: None,
             inventories: vec![None; context.config.roster.len()],
             probing: BTreeSet::new(),
+            unfit: None,
             collecting: BTreeMap::new(),
             owing: BTreeSet::new(),
             taken_over: false,

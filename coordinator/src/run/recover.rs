@@ -81,7 +81,8 @@ impl Run {
 
     /// Asks a member for its inventory.
     pub(super) fn ask_inventory(&mut self, node: NodeIndex, context: &mut Context<'_>) {
-        let request = Box::new(Request::Probe { epoch: self.epoch });
+        let request =
+            Box::new(Request::Probe { epoch: self.epoch, rails: context.rails_of(&self.plan, node) });
         context.out.push(Command::Send { node, tag: CallTag::Probe, request, deadline: PROBE_TIMEOUT });
         self.probing.insert(node);
     }

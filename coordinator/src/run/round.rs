@@ -289,8 +289,13 @@ impl ActiveRound {
             }
         }
         for (node, ends) in by_node {
-            let request =
-                Box::new(Request::Prepare(Prepare { key: self.key, ends, timeout: plan.prepare_timeout }));
+            let prepare = Prepare {
+                key: self.key,
+                ends,
+                timeout: plan.prepare_timeout,
+                rails: context.rails_of(plan, node),
+            };
+            let request = Box::new(Request::Prepare(prepare));
             let deadline = plan.prepare_timeout + PREPARE_GRACE;
             context.out.push(Command::Send { node, tag: CallTag::Prepare(self.key), request, deadline });
             self.waiting.insert(node);

@@ -1,5 +1,6 @@
 //! From joining to the first round: waiting for members, their inventories, and the schedule they allow.
 
+use bench_core::agreement::{agree, odd_rates};
 use bench_core::cell::Cell;
 use bench_core::ids::{CellId, NodeIndex};
 use bench_core::journal::{Merged, Standing};
@@ -38,32 +39,67 @@ impl Run {
         context: &Context<'_>,
     ) {
         self.probing.remove(&node);
-        let Ok(Response::Inventory(inventory)) = result else {
-            return;
+        let inventory = match result {
+            Ok(Response::Inventory(inventory)) => *inventory,
+            Ok(Response::NoSuchRails { reason }) => {
+                self.hear(node);
+                self.unfit_rails(node, &reason, context);
+                return;
+            }
+            Ok(_) | Err(_) => return,
         };
         self.hear(node);
-        let known = &mut self.inventories[node.usize()];
-        match &self.schedule {
-            None => *known = Some(*inventory),
-            Some(_) if known.is_some() => {}
-            Some(schedule) if inventory.rails.len() == schedule.rails().len() => {
-                *known = Some(*inventory);
+        if self.schedule.is_none() {
+            self.inventories[node.usize()] = Some(inventory);
+        } else if self.inventories[node.usize()].is_none() {
+            self.join_late(node, inventory, context);
+        }
+    }
+
+    /// The plan takes devices as this node's rails that it has not. Before the start that ends the run.
+    fn unfit_rails(&mut self, node: NodeIndex, reason: &str, context: &Context<'_>) {
+        let text = format!("{}: {reason}", context.config.roster[node.usize()]);
+        match self.schedule {
+            None => self.unfit = Some(format!("rails_of of the plan cannot be used: {text}")),
+            Some(_) => self.refuse_late(node, format!("{text}: it takes no part")),
+        }
+    }
+
+    fn join_late(&mut self, node: NodeIndex, inventory: NodeInventory, context: &Context<'_>) {
+        let mut all: Vec<&NodeInventory> = self.inventories.iter().flatten().collect();
+        all.push(&inventory);
+        match agree(&all) {
+            Ok(_) => {
+                self.inventories[node.usize()] = Some(inventory);
                 self.push_start(context);
             }
-            Some(schedule) => {
-                let text = format!(
-                    "{} joined late with {} rails where the run has {}: it takes no part",
-                    inventory.node,
-                    inventory.rails.len(),
-                    schedule.rails().len()
-                );
-                self.records.push(RunRecord::Note(Note {
-                    severity: Severity::Warning,
-                    node: Some(node),
-                    text,
-                    remedy: Some("name the rails on every node with --rails".to_owned()),
-                }));
+            Err(mismatch) => {
+                let text = format!("{} joined late and takes no part: {mismatch}", inventory.node);
+                self.refuse_late(node, text);
             }
+        }
+    }
+
+    fn refuse_late(&mut self, node: NodeIndex, text: String) {
+        self.records.push(RunRecord::Note(Note {
+            severity: Severity::Warning,
+            node: Some(node),
+            text,
+            remedy: Some("name the rails on every node with --rails, or correct rails_of".to_owned()),
+        }));
+    }
+
+    /// Rails that are slower or faster than most.
+    fn note_rates(&mut self, context: &Context<'_>) {
+        let present: Vec<&NodeInventory> = self.inventories.iter().flatten().collect();
+        for odd in odd_rates(&present) {
+            let node = context.config.roster.iter().position(|name| *name == odd.node);
+            self.records.push(RunRecord::Note(Note {
+                severity: Severity::Warning,
+                node: node.map(|at| NodeIndex(at as u16)),
+                text: odd.to_string(),
+                remedy: Some("see the port's negotiated speed, its cable and its switch port".to_owned()),
+            }));
         }
     }
 
@@ -82,6 +118,7 @@ impl Run {
         self.push_start(context);
         match self.compile() {
             Ok(schedule) => {
+                self.note_rates(context);
                 self.schedule = Some(schedule);
                 self.phase = RunPhase::Measuring;
                 if let Some(end) = self.rebuild(context) {
@@ -130,8 +167,11 @@ impl Run {
     }
 
     fn compile(&self) -> Result<Schedule, String> {
+        if let Some(reason) = &self.unfit {
+            return Err(reason.clone());
+        }
         let present: Vec<&NodeInventory> = self.inventories.iter().flatten().collect();
-        let rails = common_rails(&present)?;
+        let rails = agree(&present).map_err(|mismatch| mismatch.to_string())?;
         Schedule::compile(&self.plan, self.inventories.len() as u16, rails).map_err(|error| error.to_string())
     }
 
@@ -196,30 +236,4 @@ impl Run {
             .filter(|cell| schedule.cell(*cell).is_some_and(|cell| cell.src == node || cell.dst == node))
             .collect()
     }
-}
-
-/// How many rails every present node has; the text names the places that differ.
-fn common_rails(present: &[&NodeInventory]) -> Result<u16, String> {
-    let Some(first) = present.first() else {
-        return Err("no node told its inventory".to_owned());
-    };
-    if first.rails.is_empty() {
-        return Err(format!("{} has no rail: name its interfaces or addresses with --rails", first.node));
-    }
-    if let Some(other) = present.iter().find(|node| node.rails.len() != first.rails.len()) {
-        return Err(format!(
-            "the rails of the nodes do not match: {} has {}, {} has {}; name them on both with --rails",
-            first.node,
-            list_rails(first),
-            other.node,
-            list_rails(other)
-        ));
-    }
-    Ok(first.rails.len() as u16)
-}
-
-fn list_rails(node: &NodeInventory) -> String {
-    let rails: Vec<String> =
-        node.rails.iter().map(|rail| format!("{}={} {}", rail.rail, rail.device, rail.addr)).collect();
-    format!("{} ({})", rails.len(), rails.join(", "))
 }

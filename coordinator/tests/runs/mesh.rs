@@ -243,14 +243,9 @@ impl TestMesh {
     }
 
     fn inventory(&self, node: NodeIndex) -> NodeInventory {
-        let rail = |rail| RailEndpoint {
-            rail: RailId(rail),
-            device: format!("eth{rail}"),
-            addr: [10, rail as u8, 0, node.0 as u8].into(),
-            numa: None,
-            line_rate_bps: None,
-            mtu: None,
-            reason: "named".to_owned(),
+        let rail = |rail| {
+            let addr = [10, rail as u8, 0, node.0 as u8].into();
+            RailEndpoint::plain(RailId(rail), format!("eth{rail}"), addr, "named".to_owned())
         };
         NodeInventory {
             node: self.names[node.usize()].clone(),

@@ -96,15 +96,12 @@ pub(crate) fn inventory(name: &NodeId, node: usize) -> NodeInventory {
         cpus: 2,
         clock_source: None,
         wall_seconds: 0,
-        rails: vec![RailEndpoint {
-            rail: RailId(0),
-            device: "eth0".to_owned(),
-            addr: [10, 0, 0, node as u8].into(),
-            numa: None,
-            line_rate_bps: None,
-            mtu: None,
-            reason: "named".to_owned(),
-        }],
+        rails: vec![RailEndpoint::plain(
+            RailId(0),
+            "eth0".to_owned(),
+            [10, 0, 0, node as u8].into(),
+            "named".to_owned(),
+        )],
         capabilities: Vec::new(),
         notes: Vec::new(),
     }

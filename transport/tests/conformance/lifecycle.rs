@@ -133,7 +133,7 @@ pub(crate) fn a_call_to_a_port_that_is_closed_fails(rig: &Rig) {
 }
 
 pub(crate) fn an_address_that_is_not_ours_is_unsupported(rig: &Rig) {
-    let foreign = |end| CellTask { bind: NOBODY, ..rig.task(bandwidth_case(), end) };
+    let foreign = |end| CellTask { bind: Some(NOBODY), ..rig.task(bandwidth_case(), end) };
     let Err(failure) = rig.prepare(&foreign(End::Destination)) else {
         panic!("listens at an address that this node does not have");
     };

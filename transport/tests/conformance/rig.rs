@@ -69,11 +69,12 @@ impl Rig {
             cell: CellId(7),
             end,
             case,
-            bind: match end {
+            bind: Some(match end {
                 End::Source => SOURCE,
                 End::Destination => DESTINATION,
-            },
+            }),
             device: "rail0".to_owned(),
+            hca: None,
             connect_timeout: Duration::from_secs(5),
         }
     }

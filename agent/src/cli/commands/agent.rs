@@ -20,10 +20,10 @@ use crate::cli::logging;
 use crate::cli::roster::{self, RosterSource};
 use crate::cpus::CpuSet;
 use crate::electors::Quorum;
-use crate::inventory::{Host, RailChoice, choose_rails, live_interfaces, read_host};
+use crate::inventory::{Host, RailChoice, Site, read_host};
 use crate::node::{Agent, AgentConfig, Deps, Emulation};
 use crate::runtime;
-use crate::supervise::{Places, ProcessFactory, Spawner, WorkerSpec, agent_core, locate, worker_specs};
+use crate::supervise::{Placer, Places, ProcessFactory, Spawner, agent_core, locate};
 
 pub(crate) fn run(args: AgentArgs, verbose: u8) -> Result<Exit, ExitError> {
     logging::to_stderr(LevelFilter::INFO, verbose);
@@ -108,13 +108,14 @@ async fn act(agent: &Agent, job: Option<&Job>) -> Result<Exit, ExitError> {
 fn resolve(args: &AgentArgs, roster: Roster, quorum: Quorum) -> Result<(AgentConfig, Deps), ExitError> {
     let key = args.key.as_deref().map(MeshKey::read).transpose().map_err(ExitError::usage)?;
     let host = read_host(Path::new("/"));
-    let interfaces = live_interfaces().map_err(ExitError::not_measured)?;
-    let me = roster::own_place(&roster, args.name.as_ref(), &host.hostname, &interfaces)?;
+    let site = Site::read(&args.root).map_err(ExitError::not_measured)?;
+    let me = roster::own_place(&roster, args.name.as_ref(), &host.hostname, &site.interfaces)?;
     let choice =
         if args.rails.is_empty() { RailChoice::Automatic } else { RailChoice::Named(args.rails.clone()) };
-    let rails = choose_rails(&choice, &interfaces, Path::new("/")).map_err(ExitError::usage)?;
+    let rails = site.choose(&choice).map_err(ExitError::usage)?;
     for rail in &rails {
-        tracing::info!(rail = %rail.rail, device = %rail.device, addr = %rail.addr, reason = %rail.reason, "rail");
+        let gpu = rail.gpu.as_ref().map(|gpu| gpu.index);
+        tracing::info!(rail = %rail.rail, place = %rail.place(), gpu, reason = %rail.reason, "rail");
     }
     let state = state_folder(args.state.as_deref(), &roster, me);
     let mut emulate = Emulation::default();
@@ -132,6 +133,7 @@ fn resolve(args: &AgentArgs, roster: Roster, quorum: Quorum) -> Result<(AgentCon
         listen,
         dns: args.dns,
         rails,
+        root: args.root.clone(),
         state,
         quorum,
         join_timeout: args.join_timeout,
@@ -153,20 +155,20 @@ fn deps_of(
     tracing::info!(worker = %program.reason(), "worker program");
     let spawner =
         Spawner::start().context("cannot start the spawning thread").map_err(ExitError::not_measured)?;
-    let (specs, notes) = place(rails).map_err(ExitError::not_measured)?;
+    let placer = placer(&args.root).map_err(ExitError::not_measured)?;
+    let notes = placer.notes(rails);
     let factory = Arc::new(ProcessFactory { spawner, program, log: LevelFilter::WARN });
-    Ok((Deps { factory, specs, host }, notes))
+    Ok((Deps { factory, placer, host }, notes))
 }
 
-/// Pins this agent to its core and places the workers of each rail.
-fn place(rails: &[RailEndpoint]) -> io::Result<(Vec<WorkerSpec>, Vec<String>)> {
+/// Pins this agent to its core; the workers go elsewhere.
+fn placer(root: &Path) -> io::Result<Placer> {
     let allowed = CpuSet::of_this_thread()?;
-    let core = agent_core(&allowed);
-    let placed = worker_specs(rails, &allowed, core, Path::new("/"));
-    if let Some(core) = core {
+    let agent_core = agent_core(&allowed);
+    if let Some(core) = agent_core {
         CpuSet::from_iter([core]).pin_this_thread()?;
     }
-    Ok(placed)
+    Ok(Placer { allowed, agent_core, root: root.to_owned() })
 }
 
 /// Where the state goes by default: the system's place for root, the user's for others.

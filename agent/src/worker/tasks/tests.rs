@@ -153,7 +153,8 @@ fn prepare(id: u64) -> ToWorker {
         cell: CellId(0),
         end: End::Source,
         case,
-        bind: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        bind: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        hca: None,
         device: "lo".to_owned(),
         connect_timeout: Duration::from_secs(1),
     })

@@ -9,7 +9,7 @@ use super::super::model::{
 use super::{fine, usable};
 use crate::ids::RoundId;
 use crate::judge::{CellVerdict, RunView};
-use crate::node::RailEndpoint;
+use crate::node::{RailEndpoint, RailHca};
 use crate::plan::{Gates, Plan, PopulationGate, Retest, TestCase};
 use crate::record::NodePresence;
 
@@ -20,6 +20,7 @@ pub(super) fn plan(plan: &Plan, nodes: u16) -> PlanReport {
         duplex: plan.duplex,
         rail_mode: plan.rail_mode,
         rails: plan.rails.as_ref().map(|rails| rails.iter().map(|rail| rail.0).collect()),
+        rails_of: plan.rails_of.to_spec(),
         budget_s: plan.budget.limit(nodes).map(|budget| fine(budget.as_secs_f64())),
         seed: plan.seed.to_string(),
         gates: gates(&plan.gates),
@@ -144,7 +145,13 @@ fn rail(endpoint: &RailEndpoint) -> NodeRailReport {
     NodeRailReport {
         rail: endpoint.rail.0,
         device: endpoint.device.clone(),
-        address: endpoint.addr.to_string(),
+        hca: endpoint.hca.as_ref().map(RailHca::name),
+        link_layer: endpoint.hca.as_ref().and_then(|hca| hca.link_layer),
+        gpu: endpoint.gpu.as_ref().map(|gpu| gpu.index),
+        gpu_bus: endpoint.gpu.as_ref().and_then(|gpu| gpu.bus.clone()),
+        pairing: endpoint.gpu.as_ref().map(|gpu| gpu.confidence),
+        address: endpoint.addr.map(|addr| addr.to_string()),
+        network: endpoint.network.map(|network| network.to_string()),
         numa: endpoint.numa,
         line_rate_gbps: endpoint.line_rate_bps.map(|rate| fine(rate as f64 / 1e9)),
         mtu_bytes: endpoint.mtu,

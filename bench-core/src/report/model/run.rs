@@ -1,8 +1,11 @@
 //! What was run, where, and how it ended.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Duplex, Pattern, RailMode, TestKind, Verify, WaitMode};
+use crate::topology::{Confidence, LinkLayer};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +43,8 @@ pub struct PlanReport {
     pub rail_mode: RailMode,
     /// Only these rails; null means all.
     pub rails: Option<Vec<u16>>,
+    /// The devices that the plan takes as rails, by node or `*`; null where it leaves that to the nodes.
+    pub rails_of: Option<BTreeMap<String, Vec<String>>>,
     /// Upper bound on the measuring time, seconds.
     pub budget_s: Option<f64>,
     /// The seed as text, because JSON readers round large numbers.
@@ -176,8 +181,20 @@ pub struct NodeRailReport {
     pub rail: u16,
     /// The device.
     pub device: String,
+    /// The RDMA device, `mlx5_4` or `mlx5_4:2` with another port than the first.
+    pub hca: Option<String>,
+    /// What runs on its wire.
+    pub link_layer: Option<LinkLayer>,
+    /// The GPU whose rank uses this rail, as the driver's tools number it.
+    pub gpu: Option<u16>,
+    /// The PCI address of that GPU.
+    pub gpu_bus: Option<String>,
+    /// How sure it is that this GPU belongs to this rail.
+    pub pairing: Option<Confidence>,
     /// The address that data sockets bind to.
-    pub address: String,
+    pub address: Option<String>,
+    /// The network of that address.
+    pub network: Option<String>,
     /// The NUMA node of the device.
     pub numa: Option<u32>,
     /// Line rate, Gb/s.

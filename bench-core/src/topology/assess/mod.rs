@@ -14,6 +14,8 @@ mod tree;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::model::{Distance, Gap, HcaId, Inventory};
 
 pub use tree::PciTree;
@@ -45,7 +47,8 @@ pub struct Assessment {
 }
 
 /// How sure a conclusion is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Confidence {
     /// Nothing supports a conclusion.
     Unknown,

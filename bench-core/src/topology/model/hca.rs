@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::gpu::{PciPath, Row};
 use super::{Learn, PciAddress};
 use crate::units::BitsPerSecond;
@@ -235,7 +237,8 @@ impl Port {
 }
 
 /// What runs on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LinkLayer {
     /// InfiniBand.
     InfiniBand,

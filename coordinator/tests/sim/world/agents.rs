@@ -15,7 +15,7 @@ impl World {
     pub(super) fn serve(&mut self, node: usize, back: Back, request: Request) {
         let law = self.scenario.law;
         let epoch = match &request {
-            Request::Probe { epoch }
+            Request::Probe { epoch, .. }
             | Request::Collect { epoch, .. }
             | Request::StoreResult { epoch, .. } => *epoch,
             Request::Prepare(prepare) => prepare.key.epoch,

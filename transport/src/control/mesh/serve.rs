@@ -74,6 +74,7 @@ fn frame_kind(response: &Response) -> FrameKind {
         Response::Observations(_) | Response::Records(_) | Response::Inventory(_) => FrameKind::Batch,
         Response::Pong
         | Response::Clock { .. }
+        | Response::NoSuchRails { .. }
         | Response::Prepared(_)
         | Response::Done
         | Response::Handshake(_)

@@ -6,6 +6,7 @@
 mod figures;
 mod network;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bench_core::cell::End;
@@ -43,10 +44,11 @@ impl Backend for Sim {
     }
 
     fn prepare(&self, task: &CellTask) -> Result<Box<dyn Endpoint>, Failure> {
-        let (node, rail) = self.network.place_of(task.bind).ok_or_else(|| Failure {
+        let addr = task.address()?;
+        let (node, rail) = self.network.place_of(addr).ok_or_else(|| Failure {
             kind: FailureKind::Unsupported,
             phase: Phase::Prepare,
-            detail: format!("{} is no address of the modelled fabric", task.bind),
+            detail: format!("{addr} is no address of the modelled fabric"),
             remedy: Some("give SimNetwork every node's rail addresses".to_owned()),
         })?;
         let port = match task.end {
@@ -56,6 +58,7 @@ impl Backend for Sim {
         Ok(Box::new(SimEndpoint {
             network: Arc::clone(&self.network),
             task: task.clone(),
+            addr,
             node,
             rail,
             port,
@@ -70,6 +73,7 @@ impl Backend for Sim {
 struct SimEndpoint {
     network: Arc<SimNetwork>,
     task: CellTask,
+    addr: IpAddr,
     node: NodeIndex,
     rail: RailId,
     /// The flow, which the destination opened; a source knows it once it has connected.
@@ -140,7 +144,7 @@ impl Endpoint for SimEndpoint {
     fn evidence(&self) -> Evidence {
         Evidence {
             device: Some(self.task.device.clone()),
-            local: Some(format!("sim:{}", self.task.bind)),
+            local: Some(format!("sim:{}", self.addr)),
             peer: self.peer.map(|peer| format!("sim:{peer}")),
             facts: vec![("backend".to_owned(), "sim".to_owned())],
         }
@@ -160,7 +164,7 @@ impl SimEndpoint {
                 phase: Phase::Connect,
                 detail: format!(
                     "cannot connect {} to simulated port {port}: nothing listens there",
-                    self.task.bind
+                    self.addr
                 ),
                 remedy: None,
             }),
@@ -186,7 +190,7 @@ impl SimEndpoint {
             phase: Phase::Connect,
             detail: format!(
                 "{}: a part of rail {} between the ends is dead in the model",
-                self.task.bind, self.rail
+                self.addr, self.rail
             ),
             remedy: None,
         }
@@ -196,7 +200,7 @@ impl SimEndpoint {
         Failure {
             kind: FailureKind::Crash,
             phase: Phase::Measure,
-            detail: format!("sim:{} lost sim:{peer}: the peer's end was closed", self.task.bind),
+            detail: format!("sim:{} lost sim:{peer}: the peer's end was closed", self.addr),
             remedy: None,
         }
     }

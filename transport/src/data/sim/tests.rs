@@ -45,7 +45,8 @@ fn task(kind: TestKind, node: u8, end: End) -> CellTask {
             verify: Verify::Off,
             rate_limit: None,
         },
-        bind: address(node),
+        bind: Some(address(node)),
+        hca: None,
         device: "sim0".to_owned(),
         connect_timeout: Duration::from_secs(20),
     }

@@ -1,7 +1,7 @@
 //! The source's side of connecting: every stream from the rail's address, and the wait for the destination's word.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use bench_core::message::CellTask;
 use bench_core::record::{Failure, FailureKind, Phase};
@@ -26,7 +26,7 @@ pub(super) fn dial(
     deadline: Mono,
     stop: &Stop,
 ) -> Result<Vec<Stream>, Failure> {
-    let attempt = Attempt { task, peer, deadline, stop };
+    let attempt = Attempt { task, local: task.address()?, peer, deadline, stop };
     let mut connected = Vec::new();
     for index in 0..streams(&task.case) {
         connected.push(attempt.stream(token, index)?);
@@ -40,6 +40,7 @@ pub(super) fn dial(
 /// What every step of one dial needs.
 struct Attempt<'a> {
     task: &'a CellTask,
+    local: IpAddr,
     peer: SocketAddr,
     deadline: Mono,
     stop: &'a Stop,
@@ -47,7 +48,7 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     fn stream(&self, token: &Token, index: u16) -> Result<Stream, Failure> {
-        let local = SocketAddr::new(self.task.bind, 0);
+        let local = SocketAddr::new(self.local, 0);
         let failed = |error: io::Error| failure::connect(local, self.peer, &error);
         let socket = begin(local, self.peer).map_err(failed)?;
         self.wait_for(&socket, PollFlags::OUT, "no answer to the connection request")?;
@@ -92,7 +93,7 @@ impl Attempt<'_> {
                 Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) => return Ok(()),
                 Err(errno) => {
-                    let local = SocketAddr::new(self.task.bind, 0);
+                    let local = SocketAddr::new(self.local, 0);
                     return Err(failure::connect(local, self.peer, &errno.into()));
                 }
             }
@@ -105,7 +106,7 @@ impl Attempt<'_> {
             phase: Phase::Connect,
             detail: format!(
                 "cannot connect {} to {} within {}: {what}",
-                self.task.bind,
+                self.local,
                 self.peer,
                 format_duration(self.task.connect_timeout)
             ),

@@ -43,7 +43,7 @@ impl Backend for Tcp {
     fn prepare(&self, task: &CellTask) -> Result<Box<dyn Endpoint>, Failure> {
         let state = match task.end {
             End::Source => State::Prepared,
-            End::Destination => State::Listening(Listener::bind(task.bind, streams(&task.case))?),
+            End::Destination => State::Listening(Listener::bind(task.address()?, streams(&task.case))?),
         };
         Ok(Box::new(TcpEndpoint {
             task: task.clone(),

@@ -69,7 +69,7 @@ async fn more_calls_than_streams_are_all_answered() {
 #[tokio::test]
 async fn an_answer_too_long_to_send_becomes_the_reason_why_there_is_none() {
     let pair = pair().await;
-    let answer = pair.connection.call(&Request::Probe { epoch: EPOCH }, PATIENCE).await.unwrap();
+    let answer = pair.connection.call(&Request::Probe { epoch: EPOCH, rails: None }, PATIENCE).await.unwrap();
     assert!(
         matches!(&answer, Response::Invalid { reason } if reason.contains("at most 1048576")),
         "{answer:?}"
