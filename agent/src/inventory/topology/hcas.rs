@@ -99,7 +99,7 @@ fn ipv4(gid: &str) -> Option<String> {
 /// The network device of a port: the kernel numbers them from 0 in `dev_port`.
 fn netdev(tree: &Tree, folder: &str, netdevs: &[String], port: u16) -> Option<String> {
     match netdevs {
-        [] => None,
+        [] => software_netdev(tree, folder, port),
         [only] => Some(only.clone()),
         several => {
             let of =
@@ -107,6 +107,14 @@ fn netdev(tree: &Tree, folder: &str, netdevs: &[String], port: u16) -> Option<St
             several.iter().find(|name| of(name) == Some(u32::from(port))).cloned()
         }
     }
+}
+
+/// The same of a device without hardware (rxe, siw), which has no `device`: its GIDs name it, also where it was renamed
+/// since; rxe tells the name at its making in `parent`.
+fn software_netdev(tree: &Tree, folder: &str, port: u16) -> Option<String> {
+    let gids = format!("{folder}/ports/{port}/gid_attrs/ndevs");
+    let of_gid = tree.list(&gids).iter().find_map(|index| tree.text(&format!("{gids}/{index}")));
+    of_gid.or_else(|| tree.text(&format!("{folder}/parent")))
 }
 
 fn of_netdev(tree: &Tree, default_route: Option<&str>, port: &mut Port) {

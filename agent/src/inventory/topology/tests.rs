@@ -110,3 +110,24 @@ fn a_root_that_does_not_exist_is_an_empty_machine() {
     let inventory = read_topology(Path::new("/nonexistent/root"));
     assert!(inventory.gpus.is_empty() && inventory.hcas.is_empty());
 }
+
+#[test]
+fn the_network_device_of_a_device_without_hardware_is_the_one_of_its_gids() {
+    let machine = Machine::new();
+    for (device, gids) in [("rxe0", Some("ens7")), ("rxe1", None)] {
+        let folder = format!("sys/class/infiniband/{device}");
+        machine.file(&format!("{folder}/ports/1/link_layer"), "Ethernet");
+        machine.file(&format!("{folder}/ports/1/state"), "4: ACTIVE");
+        machine.file(&format!("{folder}/parent"), "eth0");
+        if let Some(name) = gids {
+            machine.file(&format!("{folder}/ports/1/gid_attrs/ndevs/0"), name);
+        }
+    }
+    let topology = read_topology(machine.root());
+    let netdev = |device: &str| {
+        let hca = topology.hcas.iter().find(|hca| hca.name.as_deref() == Some(device)).expect("the device");
+        hca.ports[0].netdev.clone()
+    };
+    assert_eq!(netdev("rxe0").as_deref(), Some("ens7"), "renamed since it was made");
+    assert_eq!(netdev("rxe1").as_deref(), Some("eth0"));
+}
