@@ -12,7 +12,7 @@ use bench_core::measure::{
     BandwidthSample, DataCheck, Histogram, LatencySample, Measurement, RttShare, Window,
 };
 use bench_core::message::{Prepare, PrepareReply, Request, Response, Start, SubmitReply};
-use bench_core::node::{NodeInventory, RailEndpoint};
+use bench_core::node::{Network, NodeInventory, RailEndpoint};
 use bench_core::plan::{Plan, PlanSpec, Spread};
 use bench_core::record::{
     Evidence, Failure, FailureKind, Loss, Observation, ObservationKey, Outcome, Phase, RunEnd, RunRecord,
@@ -38,6 +38,12 @@ pub(crate) enum Behaviour {
     CrashesOnce,
     /// Its ends on rail 0 run at a tenth.
     SlowRail0,
+    /// It has none of the devices that a plan takes as its rails.
+    LacksRails,
+    /// Its first two rails are in each other's network.
+    CrossedRails,
+    /// Its rail 0 has a quarter of the others' line rate.
+    QuarterRate,
 }
 
 /// A mesh on a virtual clock.
@@ -230,7 +236,10 @@ impl TestMesh {
             return;
         }
         let (wait, response) = match request {
-            Request::Probe { .. } => (DELAY, Response::Inventory(Box::new(self.inventory(node)))),
+            Request::Probe { rails: Some(names), .. } if behaviour == Behaviour::LacksRails => {
+                (DELAY, Response::NoSuchRails { reason: format!("{} is no device of this node", names[0]) })
+            }
+            Request::Probe { .. } => (DELAY, Response::Inventory(Box::new(self.inventory(node, behaviour)))),
             Request::Prepare(prepare) => (DELAY, Response::Prepared(self.prepare(prepare, behaviour))),
             Request::Start(start) => {
                 let wait = start.at.since(self.now) + self.traffic_time(&start) + DELAY;
@@ -242,10 +251,20 @@ impl TestMesh {
         self.later(wait, Event::Answered { node, tag, result: Ok(response) });
     }
 
-    fn inventory(&self, node: NodeIndex) -> NodeInventory {
-        let rail = |rail| {
-            let addr = [10, rail as u8, 0, node.0 as u8].into();
-            RailEndpoint::plain(RailId(rail), format!("eth{rail}"), addr, "named".to_owned())
+    /// Rail r has the network 10.r.0.0/24 and 400 Gb/s.
+    fn inventory(&self, node: NodeIndex, behaviour: Behaviour) -> NodeInventory {
+        let rail = |rail: u16| {
+            let (network, rate_bps) = match behaviour {
+                Behaviour::CrossedRails if rail < 2 => (1 - rail, LINE_RATE_BPS),
+                Behaviour::QuarterRate if rail == 0 => (rail, LINE_RATE_BPS / 4),
+                _ => (rail, LINE_RATE_BPS),
+            };
+            let addr = [10, network as u8, 0, node.0 as u8].into();
+            RailEndpoint {
+                network: Some(Network::of(addr, 24)),
+                line_rate_bps: Some(rate_bps),
+                ..RailEndpoint::plain(RailId(rail), format!("eth{rail}"), addr, "named".to_owned())
+            }
         };
         NodeInventory {
             node: self.names[node.usize()].clone(),
@@ -274,9 +293,13 @@ impl TestMesh {
                 };
                 prepare.ends.iter().map(|p| (p.cell.id, p.end, failure())).collect()
             }
-            Behaviour::Sound | Behaviour::SilentAt(_) | Behaviour::CrashesOnce | Behaviour::SlowRail0 => {
-                Vec::new()
-            }
+            Behaviour::Sound
+            | Behaviour::SilentAt(_)
+            | Behaviour::CrashesOnce
+            | Behaviour::SlowRail0
+            | Behaviour::LacksRails
+            | Behaviour::CrossedRails
+            | Behaviour::QuarterRate => Vec::new(),
         };
         PrepareReply { failed, clock: Some(ClockOffset { offset_ns: 0, error_ns: 20_000 }) }
     }
@@ -377,6 +400,9 @@ fn failed() -> Outcome {
 
 /// One way through the control mesh.
 const DELAY: Duration = Duration::from_micros(300);
+
+/// Line rate of a sound rail, bits a second.
+const LINE_RATE_BPS: u64 = 400_000_000_000;
 
 /// More steps than any test needs.
 const STEPS: usize = 200_000;
