@@ -9,6 +9,7 @@ mod elections_under_load;
 mod electors_lose_state;
 mod hang_in_a_round;
 mod partition;
+mod rails;
 mod service;
 mod slow_rail;
 mod sound;

@@ -80,6 +80,14 @@ impl Fabric {
         }
     }
 
+    /// Gives a device of a node another name; its address, rate and place stay.
+    pub(crate) fn rename(&self, node: u8, device: &str, name: &str) {
+        let namespace = self.node(node);
+        namespace.ip(&["link", "set", device, "down"]);
+        namespace.ip(&["link", "set", device, "name", name]);
+        namespace.ip(&["link", "set", name, "up"]);
+    }
+
     /// Pulls the plug of a node's control interface, at the switch.
     pub(crate) fn unplug_control(&self, node: u8) {
         self.switch.ip(&["link", "set", &format!("n{node}.{CONTROL}"), "down"]);
