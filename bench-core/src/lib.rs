@@ -26,3 +26,4 @@ pub mod schedule;
 pub mod time;
 pub mod topology;
 pub mod units;
+pub mod verbs;

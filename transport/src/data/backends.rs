@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bench_core::node::Capability;
 use bench_core::plan::TestKind;
 
-use super::Backend;
 use super::sim::{Sim, SimNetwork};
 use super::tcp::Tcp;
+use super::{Backend, verbs};
 
 /// The backends of one worker.
 #[derive(Clone)]
@@ -41,7 +41,8 @@ impl Backends {
 
     /// What is present, then what is absent with its reason.
     pub fn capabilities(&self) -> Vec<Capability> {
-        std::iter::once(self.sockets.capability())
+        [self.sockets.capability(), verbs::capability()]
+            .into_iter()
             .chain(NOT_BUILT.map(|name| Capability {
                 name: name.to_owned(),
                 absent: Some("not built into this version".to_owned()),
@@ -57,7 +58,7 @@ impl fmt::Debug for Backends {
 }
 
 /// Backends that the design has and this version has not.
-const NOT_BUILT: [&str; 3] = ["verbs", "cuda", "nccl"];
+const NOT_BUILT: [&str; 2] = ["cuda", "nccl"];
 
 #[cfg(test)]
 mod tests {

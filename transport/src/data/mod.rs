@@ -9,6 +9,7 @@
 mod backends;
 pub mod sim;
 pub mod tcp;
+mod verbs;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,0 +1,5 @@
+//! RDMA over verbs: what its completions mean.
+
+mod status;
+
+pub use status::{CompletionError, FaultyPart, WcStatus, describe_completion};
