@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use bench_core::cell::End;
 use bench_core::ids::{BuildHash, CellId, RailId};
 use bench_core::measure::Measurement;
-use bench_core::message::{CellTask, EndpointInfo, FromWorker, TaskId, ToWorker};
+use bench_core::message::{CellTask, EndpointInfo, FromWorker, Peer, TaskId, ToWorker};
 use bench_core::node::Capability;
 use bench_core::plan::{TestCase, TestKind, Verify, WaitMode};
 use bench_core::record::{Evidence, Failure, FailureKind, Outcome, Phase};
@@ -46,7 +46,7 @@ async fn a_killed_worker_is_noticed_within_a_second_and_the_signal_is_named() {
     signal(pid, Signal::STOP);
     let asked = tokio::spawn({
         let worker = worker.clone();
-        async move { worker.connect(TaskId(7), None).await }
+        async move { worker.connect(TaskId(7), Peer::default()).await }
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
     let killed = Instant::now();
@@ -70,7 +70,7 @@ async fn a_hung_worker_is_killed_within_six_seconds_and_replaced() {
     let pid = hung.pid().unwrap();
     let stopped = Instant::now();
     signal(pid, Signal::STOP);
-    let failure = hung.connect(TaskId(1), None).await.unwrap_err();
+    let failure = hung.connect(TaskId(1), Peer::default()).await.unwrap_err();
     // 5 s of silence, up to 1 s to the next ping, and some slack for a loaded machine.
     assert!(stopped.elapsed() < Duration::from_millis(6_800), "{:?}", stopped.elapsed());
     assert_eq!(failure.kind, FailureKind::Timeout);
@@ -217,7 +217,7 @@ async fn what_a_program_does_instead_of_being_a_worker_is_said() {
     ] {
         let failure = match Worker::start(&shell(script), &SPEC).await {
             Err(failure) => failure,
-            Ok(worker) => worker.connect(TaskId(1), None).await.unwrap_err(),
+            Ok(worker) => worker.connect(TaskId(1), Peer::default()).await.unwrap_err(),
         };
         assert_eq!(failure.kind, kind, "{script}");
         assert!(failure.detail.contains(said), "{script}: {}", failure.detail);
@@ -245,7 +245,7 @@ async fn fifty_deaths_leave_no_zombie() {
         let pid = worker.pid().unwrap();
         if death % 2 == 0 {
             signal(pid, Signal::KILL);
-            assert!(worker.connect(TaskId(1), None).await.is_err());
+            assert!(worker.connect(TaskId(1), Peer::default()).await.is_err());
         }
         worker.stop().await;
         assert!(!exists(pid), "death {death} left process {pid} behind");
@@ -320,10 +320,10 @@ async fn an_aborted_request_resolves_at_once_and_one_task_waits_for_one_answer()
     signal(worker.pid().unwrap(), Signal::STOP);
     let asked = tokio::spawn({
         let worker = worker.clone();
-        async move { worker.connect(TaskId(1), None).await }
+        async move { worker.connect(TaskId(1), Peer::default()).await }
     });
     tokio::task::yield_now().await;
-    let again = worker.connect(TaskId(1), None).await.unwrap_err();
+    let again = worker.connect(TaskId(1), Peer::default()).await.unwrap_err();
     assert_eq!(again.detail, "the task waits for another answer already");
     worker.abort(TaskId(1)).await;
     let failure = asked.await.unwrap().unwrap_err();
@@ -342,10 +342,10 @@ async fn a_hundred_workers_in_this_process_measure_at_once() {
         nodes.spawn(async move {
             let worker = pool.worker(&SPEC).await.unwrap();
             let endpoint = worker.prepare(task()).await.unwrap();
-            worker.connect(TaskId(1), endpoint).await.unwrap();
+            worker.connect(TaskId(1), Peer { endpoint, pace: None }).await.unwrap();
             let (outcome, _) = worker.run(TaskId(1), at, Duration::ZERO).await;
             pool.shutdown().await;
-            (outcome, worker.connect(TaskId(1), None).await.unwrap_err().detail)
+            (outcome, worker.connect(TaskId(1), Peer::default()).await.unwrap_err().detail)
         });
     }
     while let Some(node) = nodes.join_next().await {
@@ -374,8 +374,8 @@ impl Endpoint for Still {
         Some(EndpointInfo::Sim { port: 1 })
     }
 
-    fn connect(&mut self, peer: Option<&EndpointInfo>, _stop: &Stop) -> Result<(), Failure> {
-        assert_eq!(peer, Some(&EndpointInfo::Sim { port: 1 }));
+    fn connect(&mut self, peer: &Peer, _stop: &Stop) -> Result<(), Failure> {
+        assert_eq!(*peer, Peer::at(EndpointInfo::Sim { port: 1 }));
         Ok(())
     }
 
@@ -413,7 +413,7 @@ fn task() -> CellTask {
 
 /// An answer that only a living worker gives: that it does not know the task.
 async fn assert_answers(worker: &Worker) {
-    let failure = worker.connect(TaskId(40), None).await.expect_err("no such task");
+    let failure = worker.connect(TaskId(40), Peer::default()).await.expect_err("no such task");
     assert!(failure.detail.contains("task 40 is not known here"), "{}", failure.detail);
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use bench_core::cell::End;
 use bench_core::ids::{CellId, RunId};
 use bench_core::measure::Measurement;
-use bench_core::message::{CellTask, EndpointInfo, TaskId};
+use bench_core::message::{CellTask, EndpointInfo, Peer, TaskId};
 use bench_core::plan::{TestCase, TestKind, Verify, WaitMode};
 use bench_core::time::Mono;
 use bench_core::units::parse_duration;
@@ -60,7 +60,7 @@ fn lead(child: &mut Child, case: TestCase, cpus: &str) -> Outcome<()> {
     let (addr, token) = listening.split_once(' ').ok_or("the destination names no address")?;
     let info = EndpointInfo::Tcp { addr: addr.parse()?, token: token.parse::<RunId>()?.0 };
     let mut endpoint = backends().of(case.kind).prepare(&task(case, End::Source)).map_err(|f| f.detail)?;
-    endpoint.connect(Some(&info), &Stop::default()).map_err(|f| f.detail)?;
+    endpoint.connect(&Peer::at(info), &Stop::default()).map_err(|f| f.detail)?;
     let at = clock::now().after(Duration::from_millis(50));
     writeln!(child.stdin.as_mut().ok_or("no pipe to the child")?, "{}", at.as_nanos())?;
     let own = endpoint.run(&timing(&case, at), &Stop::default()).map_err(|f| f.detail)?;
@@ -78,7 +78,7 @@ fn destination(words: &[String]) -> Outcome<()> {
         return Err("no TCP endpoint".into());
     };
     println!("{addr} {}", RunId(token));
-    endpoint.connect(None, &Stop::default()).map_err(|f| f.detail)?;
+    endpoint.connect(&Peer::default(), &Stop::default()).map_err(|f| f.detail)?;
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
     let at = Mono::from_nanos(line.trim().parse()?);

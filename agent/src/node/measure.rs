@@ -8,7 +8,7 @@ use bench_core::cell::End;
 use bench_core::ids::NodeIndex;
 use bench_core::ids::{CellId, NodeId, RailId};
 use bench_core::message::{
-    CellEndpoint, CellTask, EndpointInfo, Prepare, PrepareReply, Prepared, Request, Response, RoundKey,
+    CellEndpoint, CellTask, EndpointInfo, Peer, Prepare, PrepareReply, Prepared, Request, Response, RoundKey,
     Start, TaskId,
 };
 use bench_core::node::RailEndpoint;
@@ -19,7 +19,7 @@ use bench_core::units::{BitsPerSecond, format_duration};
 use tokio::task::JoinSet;
 
 use super::Node;
-use super::rounds::{ArmedEnd, Round};
+use super::rounds::{ArmedEnd, Round, said_by};
 use crate::supervise::Worker;
 
 impl Node {
@@ -137,30 +137,10 @@ impl Node {
         rails: &[RailEndpoint],
         timeout: Duration,
     ) -> Result<(), Failure> {
-        let rail = prepared.cell.rail;
-        let listening = self.listen(prepared, rails, timeout).await;
-        round.publish(CellEndpoint {
-            cell: prepared.cell.id,
-            endpoint: listening.as_ref().map(|(_, _, endpoint)| endpoint.clone()).map_err(Failure::clone),
-            pace: self.config.emulate.pace_of(rail),
-        });
-        let (worker, id, _) = listening?;
-        worker.connect(id, None).await?;
-        round.arm(ArmedEnd { cell: prepared.cell, end: prepared.end, case: prepared.case, task: id, worker });
-        Ok(())
-    }
-
-    async fn listen(
-        &self,
-        prepared: &Prepared,
-        rails: &[RailEndpoint],
-        timeout: Duration,
-    ) -> Result<(Worker, TaskId, EndpointInfo), Failure> {
-        let (rail, worker) = self.worker_of(prepared.cell.rail, rails).await?;
-        let task = self.task(prepared, rail, prepared.case, timeout);
-        let id = task.id;
-        let endpoint = worker.prepare(task).await?.ok_or_else(no_listener)?;
-        Ok((worker, id, endpoint))
+        let end = self.set_up(prepared, rails, prepared.case, timeout).await;
+        round.publish(end.told(self.config.emulate.pace_of(prepared.cell.rail)));
+        let source = round.source_of(prepared.cell.id, &prepared.peer, timeout).await;
+        end.arm(round, source).await
     }
 
     /// Arms the sources whose destinations are on one peer: one handshake for all of them.
@@ -173,63 +153,58 @@ impl Node {
         rails: Arc<[RailEndpoint]>,
         timeout: Duration,
     ) -> Vec<(Prepared, Result<(), Failure>)> {
-        let cells: Vec<CellId> = prepared.iter().map(|p| p.cell.id).collect();
-        let mut endpoints = self.handshake(key, &peer, &cells, timeout).await;
-        let mut arming = JoinSet::new();
+        let mut setting_up = JoinSet::new();
         for prepared in prepared {
-            let answer = endpoints.remove(&prepared.cell.id).unwrap_or_else(|| Err(not_told(&peer)));
-            let (node, round, rails) = (Arc::clone(self), Arc::clone(round), Arc::clone(&rails));
-            arming.spawn(async move {
-                let armed = match answer {
-                    Ok((endpoint, pace)) => {
-                        node.arm_source(&round, &prepared, &rails, (endpoint, pace), timeout).await
-                    }
-                    Err(failure) => Err(failure),
-                };
-                (prepared, armed)
+            let (node, rails) = (Arc::clone(self), Arc::clone(&rails));
+            setting_up.spawn(async move {
+                let case = prepared.case.held_at(node.config.emulate.pace_of(prepared.cell.rail));
+                node.set_up(&prepared, &rails, case, timeout).await
             });
+        }
+        let ends = setting_up.join_all().await;
+        let sources = ends.iter().map(|end| end.told(None)).collect();
+        let mut destinations = self.handshake(key, &peer, sources, timeout).await;
+        let mut arming = JoinSet::new();
+        for end in ends {
+            let cell = end.prepared.cell.id;
+            let destination = destinations.remove(&cell).unwrap_or_else(|| Err(not_told(&peer)));
+            let round = Arc::clone(round);
+            arming.spawn(async move { (end.prepared.clone(), end.arm(&round, destination).await) });
         }
         arming.join_all().await
     }
 
-    async fn arm_source(
+    /// Sets up one end, which arms later or is dropped.
+    async fn set_up(
         &self,
-        round: &Round,
         prepared: &Prepared,
         rails: &[RailEndpoint],
-        (endpoint, pace): (EndpointInfo, Option<BitsPerSecond>),
+        case: TestCase,
         timeout: Duration,
-    ) -> Result<(), Failure> {
-        let (rail, worker) = self.worker_of(prepared.cell.rail, rails).await?;
-        let case = paced(paced(prepared.case, pace), self.config.emulate.pace_of(rail.rail));
-        let task = self.task(prepared, rail, case, timeout);
-        let id = task.id;
-        worker.prepare(task).await?;
-        worker.connect(id, Some(endpoint)).await?;
-        round.arm(ArmedEnd { cell: prepared.cell, end: prepared.end, case: prepared.case, task: id, worker });
-        Ok(())
+    ) -> SetUpEnd {
+        let state = async {
+            let (rail, worker) = self.worker_of(prepared.cell.rail, rails).await?;
+            let task = self.task(prepared, rail, case, timeout);
+            let id = task.id;
+            let endpoint = worker.prepare(task).await?;
+            Ok((worker, id, endpoint))
+        };
+        SetUpEnd { prepared: prepared.clone(), state: state.await }
     }
 
-    /// Asks the peer where its ends of `cells` listen.
+    /// Tells the peer of this node's sources and asks what of its destinations of the same cells.
     async fn handshake(
         self: &Arc<Self>,
         key: RoundKey,
         peer: &NodeId,
-        cells: &[CellId],
+        sources: Vec<CellEndpoint>,
         timeout: Duration,
-    ) -> BTreeMap<CellId, Result<(EndpointInfo, Option<BitsPerSecond>), Failure>> {
-        let request = Request::Handshake { key, cells: cells.to_vec() };
-        let failure = match self.call_peer(peer, request, timeout).await {
+    ) -> BTreeMap<CellId, Result<Peer, Failure>> {
+        let cells: Vec<CellId> = sources.iter().map(|source| source.cell).collect();
+        let failure = match self.call_peer(peer, Request::Handshake { key, sources }, timeout).await {
             Ok(Response::Handshake(reply)) => {
-                let told = reply.endpoints.into_iter().map(|told| {
-                    let about_peer = |failure: Failure| Failure {
-                        phase: Phase::Handshake,
-                        detail: format!("{peer} says: {}", failure.detail),
-                        ..failure
-                    };
-                    (told.cell, told.endpoint.map(|endpoint| (endpoint, told.pace)).map_err(about_peer))
-                });
-                return told.collect();
+                let told = reply.destinations.into_iter();
+                return told.map(|told| (told.cell, told.end.map_err(|f| said_by(peer, f)))).collect();
             }
             Ok(_) => handshake_failure(
                 FailureKind::Crash,
@@ -271,6 +246,38 @@ impl Node {
     }
 }
 
+/// An end that is set up in a worker, or is not.
+struct SetUpEnd {
+    prepared: Prepared,
+    state: Result<(Worker, TaskId, Option<EndpointInfo>), Failure>,
+}
+
+impl SetUpEnd {
+    /// What the other end's node is told.
+    fn told(&self, pace: Option<BitsPerSecond>) -> CellEndpoint {
+        let end = match &self.state {
+            Ok((_, _, endpoint)) => Ok(Peer { endpoint: endpoint.clone(), pace }),
+            Err(failure) => Err(failure.clone()),
+        };
+        CellEndpoint { cell: self.prepared.cell.id, end }
+    }
+
+    /// Takes it on to armed; drops it where the other end is not there.
+    async fn arm(&self, round: &Round, peer: Result<Peer, Failure>) -> Result<(), Failure> {
+        let (worker, task, _) = self.state.as_ref().map_err(Failure::clone)?;
+        match peer {
+            Ok(peer) => worker.connect(*task, peer).await?,
+            Err(failure) => {
+                worker.abort(*task).await;
+                return Err(failure);
+            }
+        }
+        let Prepared { cell, end, case, .. } = self.prepared;
+        round.arm(ArmedEnd { cell, end, case, task: *task, worker: worker.clone() });
+        Ok(())
+    }
+}
+
 /// What the plan takes as rails is not here any more: no end of the round can be set up.
 fn none_armed(ends: &[Prepared], reason: &str) -> Vec<(CellId, End, Failure)> {
     let failure = Failure {
@@ -289,15 +296,6 @@ async fn run_end(armed: &ArmedEnd, at: Mono, tail: Duration) -> (Outcome, Eviden
         return (Outcome::Failed(came_late(late)), Evidence::default());
     }
     armed.worker.run(armed.task, at, tail).await
-}
-
-/// The case with its rate held at `pace`, if that is lower.
-fn paced(case: TestCase, pace: Option<BitsPerSecond>) -> TestCase {
-    let rate_limit = match (case.rate_limit, pace) {
-        (Some(limit), Some(pace)) => Some(if pace < limit { pace } else { limit }),
-        (limit, pace) => limit.or(pace),
-    };
-    TestCase { rate_limit, ..case }
 }
 
 fn observation(
@@ -339,15 +337,6 @@ fn handshake_failure(kind: FailureKind, detail: String) -> Failure {
 
 fn not_told(peer: &NodeId) -> Failure {
     handshake_failure(FailureKind::Crash, format!("{peer} left the cell out of its handshake"))
-}
-
-fn no_listener() -> Failure {
-    Failure {
-        kind: FailureKind::Crash,
-        phase: Phase::Prepare,
-        detail: "the worker set up a destination without a listener".to_owned(),
-        remedy: None,
-    }
 }
 
 /// A start may come this late even where the case has no warm-up: within the first slice of the window.

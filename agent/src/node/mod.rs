@@ -19,6 +19,7 @@ mod command_post;
 mod config;
 mod elections;
 mod emulate;
+mod endpoint_board;
 mod fence;
 mod journal_file;
 mod link;

@@ -1,19 +1,18 @@
-//! The rounds that this node has been asked to set up: which ends are armed, and where the listening ones are.
+//! The rounds that this node has been asked to set up: which ends are armed, and what both sides have told of theirs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::endpoint_board::EndpointBoard;
+use crate::supervise::Worker;
 use bench_core::cell::{Cell, End};
-use bench_core::ids::CellId;
-use bench_core::message::{CellEndpoint, RoundKey, TaskId};
+use bench_core::ids::{CellId, NodeId};
+use bench_core::message::{CellEndpoint, Peer, RoundKey, TaskId};
 use bench_core::plan::TestCase;
 use bench_core::record::{Failure, FailureKind, Phase};
 use bench_core::time::ClockOffset;
-use tokio::sync::watch;
-use tokio::time::timeout;
-
-use crate::supervise::Worker;
+use bench_core::units::format_duration;
 
 /// All rounds of this node that are not over. At most [`MAX_ROUNDS`]: the oldest is forgotten when one more comes.
 #[derive(Debug, Default)]
@@ -25,7 +24,10 @@ pub(crate) struct Rounds {
 #[derive(Debug)]
 pub(crate) struct Round {
     ends: Mutex<BTreeMap<(CellId, End), ArmedEnd>>,
-    endpoints: watch::Sender<BTreeMap<CellId, CellEndpoint>>,
+    /// Destinations of this node.
+    ours: EndpointBoard,
+    /// Their sources on other nodes.
+    theirs: EndpointBoard,
     clock: Mutex<Option<ClockOffset>>,
 }
 
@@ -64,7 +66,8 @@ impl Round {
     fn new() -> Self {
         Self {
             ends: Mutex::new(BTreeMap::new()),
-            endpoints: watch::Sender::new(BTreeMap::new()),
+            ours: EndpointBoard::new(),
+            theirs: EndpointBoard::new(),
             clock: Mutex::new(None),
         }
     }
@@ -79,24 +82,40 @@ impl Round {
         self.ends.lock().expect(HELD).values().cloned().collect()
     }
 
-    /// Says where this node's end of a cell listens, or why it does not.
+    /// Tells what became of setting up this node's destination of a cell.
     pub(crate) fn publish(&self, told: CellEndpoint) {
-        self.endpoints.send_modify(|endpoints| {
-            endpoints.insert(told.cell, told);
-        });
+        self.ours.tell([told]);
     }
 
-    /// Where this node's ends of `cells` listen, as soon as they all do; at the latest after `limit`, with a failure
-    /// for those that do not.
-    pub(crate) async fn endpoints(&self, cells: &[CellId], limit: Duration) -> Vec<CellEndpoint> {
-        let mut watcher = self.endpoints.subscribe();
-        let all = watcher.wait_for(|known| cells.iter().all(|cell| known.contains_key(cell)));
-        // The sender lives in `self`, so only the time can end the wait early; then what is known is told.
-        let _: Result<_, _> = timeout(limit, all).await;
-        let known = self.endpoints.borrow();
-        let silent = |cell| CellEndpoint { cell, endpoint: Err(not_listening(limit)), pace: None };
-        let tell = |cell: &CellId| known.get(cell).cloned().unwrap_or_else(|| silent(*cell));
-        cells.iter().map(tell).collect()
+    /// Takes what a peer tells of its sources, and tells of this node's destinations of the same cells as soon as all
+    /// are set up; at the latest after `limit`, with a failure for those that are not.
+    pub(crate) async fn meet(&self, sources: Vec<CellEndpoint>, limit: Duration) -> Vec<CellEndpoint> {
+        let cells: Vec<CellId> = sources.iter().map(|source| source.cell).collect();
+        self.theirs.tell(sources);
+        let known = self.ours.wait(&cells, limit).await;
+        let silent = |cell| CellEndpoint { cell, end: Err(not_set_up(limit)) };
+        cells.iter().zip(known).map(|(cell, told)| told.unwrap_or_else(|| silent(*cell))).collect()
+    }
+
+    /// The source of a cell whose destination is here, as soon as its node tells of it.
+    ///
+    /// # Errors
+    /// [`Failure`] in phase `Handshake`: the node says that it could not set it up, or says nothing within `limit`.
+    pub(crate) async fn source_of(
+        &self,
+        cell: CellId,
+        peer: &NodeId,
+        limit: Duration,
+    ) -> Result<Peer, Failure> {
+        match self.theirs.wait(&[cell], limit).await.pop().flatten() {
+            Some(told) => told.end.map_err(|failure| said_by(peer, failure)),
+            None => Err(Failure {
+                kind: FailureKind::Timeout,
+                phase: Phase::Handshake,
+                detail: format!("{peer} did not tell of its end within {}", format_duration(limit)),
+                remedy: None,
+            }),
+        }
     }
 
     /// Remembers this node's clock against the coordinator's.
@@ -110,11 +129,16 @@ impl Round {
     }
 }
 
-fn not_listening(limit: Duration) -> Failure {
+/// A failure that the other end's node told.
+pub(super) fn said_by(peer: &NodeId, failure: Failure) -> Failure {
+    Failure { phase: Phase::Handshake, detail: format!("{peer} says: {}", failure.detail), ..failure }
+}
+
+fn not_set_up(limit: Duration) -> Failure {
     Failure {
         kind: FailureKind::Timeout,
         phase: Phase::Prepare,
-        detail: format!("did not listen within {}", bench_core::units::format_duration(limit)),
+        detail: format!("was not set up within {}", format_duration(limit)),
         remedy: None,
     }
 }
@@ -140,24 +164,49 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_handshake_that_comes_first_waits_for_the_listener() {
-        let rounds = Rounds::default();
-        let asked = rounds.get_or_begin(key(0));
-        let answer =
-            tokio::spawn(async move { asked.endpoints(&[CellId(7)], Duration::from_secs(10)).await });
-        tokio::task::yield_now().await;
-        let told = CellEndpoint { cell: CellId(7), endpoint: Ok(EndpointInfo::Sim { port: 3 }), pace: None };
-        rounds.get_or_begin(key(0)).publish(told.clone());
-        assert_eq!(answer.await.expect("the task ends"), [told]);
+    fn told(cell: u32, port: u64) -> CellEndpoint {
+        CellEndpoint { cell: CellId(cell), end: Ok(Peer::at(EndpointInfo::Sim { port })) }
+    }
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn peer() -> NodeId {
+        "n2".parse().expect("a name")
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_listener_that_never_comes_is_a_timeout_with_its_phase() {
+    async fn a_handshake_that_comes_first_waits_for_the_destination() {
+        let rounds = Rounds::default();
+        let asked = rounds.get_or_begin(key(0));
+        let answer = tokio::spawn(async move { asked.meet(vec![told(7, 1)], LIMIT).await });
+        tokio::task::yield_now().await;
+        rounds.get_or_begin(key(0)).publish(told(7, 3));
+        assert_eq!(answer.await.expect("the task ends"), [told(7, 3)]);
+        let source = rounds.get_or_begin(key(0)).source_of(CellId(7), &peer(), LIMIT).await;
+        assert_eq!(source, told(7, 1).end);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_destination_that_never_comes_is_a_timeout_with_its_phase() {
         let round = Rounds::default().get_or_begin(key(0));
-        let endpoints = round.endpoints(&[CellId(1)], Duration::from_secs(1)).await;
-        let failure = endpoints[0].endpoint.as_ref().expect_err("nobody listened");
+        let answer = round.meet(vec![told(1, 1)], LIMIT).await;
+        let failure = answer[0].end.as_ref().expect_err("nobody set it up");
         assert_eq!((failure.kind, failure.phase), (FailureKind::Timeout, Phase::Prepare));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_source_that_failed_or_never_came_speaks_about_the_peer() {
+        let round = Rounds::default().get_or_begin(key(0));
+        let silent = round.source_of(CellId(1), &peer(), LIMIT).await.expect_err("nobody told");
+        assert_eq!((silent.kind, silent.phase), (FailureKind::Timeout, Phase::Handshake));
+        assert!(silent.detail.contains("n2"), "{silent:?}");
+
+        round.publish(told(1, 3));
+        let failed = Failure { kind: FailureKind::Unsupported, phase: Phase::Prepare, ..silent };
+        round.meet(vec![CellEndpoint { cell: CellId(1), end: Err(failed) }], LIMIT).await;
+        let failure = round.source_of(CellId(1), &peer(), LIMIT).await.expect_err("the peer failed");
+        assert_eq!((failure.kind, failure.phase), (FailureKind::Unsupported, Phase::Handshake));
+        assert!(failure.detail.starts_with("n2 says: "), "{failure:?}");
     }
 
     #[test]

@@ -172,9 +172,9 @@ impl Node {
                     Err(reason) => Response::Invalid { reason },
                 },
             },
-            Request::Handshake { key, cells } => {
-                let endpoints = self.rounds.get_or_begin(key).endpoints(&cells, HANDSHAKE_LIMIT).await;
-                Response::Handshake(HandshakeReply { endpoints })
+            Request::Handshake { key, sources } => {
+                let destinations = self.rounds.get_or_begin(key).meet(sources, HANDSHAKE_LIMIT).await;
+                Response::Handshake(HandshakeReply { destinations })
             }
             Request::Kept { run, from } => self.serve_kept(run, from),
             Request::Ping => Response::Pong,

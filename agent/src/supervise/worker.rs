@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bench_core::ids::RailId;
-use bench_core::message::{CellTask, EndpointInfo, TaskId, ToWorker};
+use bench_core::message::{CellTask, EndpointInfo, Peer, TaskId, ToWorker};
 use bench_core::node::Capability;
 use bench_core::record::{Evidence, Failure, FailureKind, Outcome, Phase};
 use bench_core::time::Mono;
@@ -92,7 +92,7 @@ impl Worker {
         self.shared.ending.get()
     }
 
-    /// Sets up one end; returns where it listens.
+    /// Sets up one end; returns where its peer finds it.
     ///
     /// # Errors
     /// The backend's [`Failure`], or how the worker ended.
@@ -101,11 +101,11 @@ impl Worker {
         self.ask(id, ToWorker::Prepare(task), Waiting::Prepare, Phase::Prepare).await?
     }
 
-    /// Takes a prepared end on to armed: a source needs its peer's listener, a destination none.
+    /// Takes a prepared end on to armed.
     ///
     /// # Errors
     /// The backend's [`Failure`], or how the worker ended.
-    pub async fn connect(&self, task: TaskId, peer: Option<EndpointInfo>) -> Result<(), Failure> {
+    pub async fn connect(&self, task: TaskId, peer: Peer) -> Result<(), Failure> {
         self.ask(task, ToWorker::Connect { task, peer }, Waiting::Connect, Phase::Connect).await?
     }
 

@@ -16,4 +16,4 @@ pub use request::{
     CellEndpoint, HandshakeReply, MemberStatus, Prepare, PrepareReply, Prepared, Request, Response, RoundKey,
     RunStatus, Start, StatusReply, SubmitReply, WatchReply,
 };
-pub use worker::{CellTask, EndpointInfo, FromWorker, TaskId, ToWorker};
+pub use worker::{CellTask, EndpointInfo, FromWorker, Peer, TaskId, ToWorker};

@@ -13,14 +13,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attend, AttendReply, CommandView, EndpointInfo, Outcome, Refusal};
+use super::{Attend, AttendReply, CommandView, Outcome, Peer, Refusal};
 use crate::cell::{Cell, End};
 use crate::ids::{Attempt, CellId, Epoch, NodeId, RoundId, RunId};
 use crate::node::NodeInventory;
 use crate::plan::{Plan, TestCase};
 use crate::record::{Failure, Observation, RunRecord};
 use crate::time::{ClockOffset, Mono};
-use crate::units::BitsPerSecond;
 
 /// One try of one round of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -81,12 +80,12 @@ pub enum Request {
         /// Records in order; [`RunRecord::Ended`] is the last of the last batch.
         records: Vec<RunRecord>,
     },
-    /// Where does your end of these cells listen? Answered once they do.
+    /// These are my ends of cells whose destination is the asked node: what of yours? Answered once they are set up.
     Handshake {
         /// The round.
         key: RoundKey,
-        /// Cells whose destination is the asked node.
-        cells: Vec<CellId>,
+        /// The asking node's ends.
+        sources: Vec<CellEndpoint>,
     },
     /// Run this plan.
     Submit {
@@ -248,22 +247,20 @@ pub struct Start {
     pub cells: Vec<CellId>,
 }
 
-/// Where one end listens.
+/// What became of setting up one end of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellEndpoint {
     /// The cell.
     pub cell: CellId,
-    /// Where, or why not.
-    pub endpoint: Result<EndpointInfo, Failure>,
-    /// The highest rate at which this end takes data, where it has one: the source sends no faster.
-    pub pace: Option<BitsPerSecond>,
+    /// What the other end has to know of it, or why it is not set up.
+    pub end: Result<Peer, Failure>,
 }
 
-/// The answer of the listening side.
+/// The answer of the asked side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HandshakeReply {
     /// One entry for each cell that was asked for.
-    pub endpoints: Vec<CellEndpoint>,
+    pub destinations: Vec<CellEndpoint>,
 }
 
 /// What became of a submission.

@@ -11,6 +11,7 @@ use crate::node::{Capability, RailHca};
 use crate::plan::TestCase;
 use crate::record::{Evidence, Failure, FailureKind, Outcome, Phase};
 use crate::time::Mono;
+use crate::units::BitsPerSecond;
 
 /// One end of one attempt of a cell inside a worker; unique within the worker's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -73,17 +74,42 @@ pub enum EndpointInfo {
     },
 }
 
+/// What an end learns of the other one before it arms.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Where it is found; `None` for an end that is not looked for, as the source of a TCP test.
+    pub endpoint: Option<EndpointInfo>,
+    /// The highest rate at which it takes data, where it has one: the source sends no faster.
+    pub pace: Option<BitsPerSecond>,
+}
+
+impl Peer {
+    /// A peer that takes data as fast as it comes.
+    pub fn at(endpoint: EndpointInfo) -> Self {
+        Self { endpoint: Some(endpoint), pace: None }
+    }
+
+    /// The case as an end runs it against this peer: a source keeps the lower of both rates.
+    #[must_use]
+    pub fn paced(&self, case: TestCase, end: End) -> TestCase {
+        match end {
+            End::Source => case.held_at(self.pace),
+            End::Destination => case,
+        }
+    }
+}
+
 /// Agent to worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ToWorker {
     /// Set up this end. Answered by [`FromWorker::Prepared`].
     Prepare(CellTask),
-    /// Go on to armed: the source connects to `peer`, the destination (`None`) accepts. Answered by [`FromWorker::Armed`].
+    /// Go on to armed: the source connects, the destination accepts. Answered by [`FromWorker::Armed`].
     Connect {
         /// The task.
         task: TaskId,
-        /// The other end's listener, for a source.
-        peer: Option<EndpointInfo>,
+        /// The other end.
+        peer: Peer,
     },
     /// Traffic begins at `at`. Answered by [`FromWorker::Finished`].
     Run {
@@ -120,7 +146,7 @@ pub enum FromWorker {
     Prepared {
         /// The task.
         task: TaskId,
-        /// Where it listens; `None` for a source that needs no listener.
+        /// Where its peer finds it; `None` for an end that is not looked for.
         endpoint: Result<Option<EndpointInfo>, Failure>,
     },
     /// To [`ToWorker::Connect`].

@@ -107,4 +107,14 @@ impl TestCase {
     pub fn title(&self) -> String {
         format!("{} {}", self.kind, self.size)
     }
+
+    /// The case with its rate held at `pace`, if that is lower.
+    #[must_use]
+    pub fn held_at(self, pace: Option<BitsPerSecond>) -> Self {
+        let rate_limit = match (self.rate_limit, pace) {
+            (Some(limit), Some(pace)) => Some(if pace < limit { pace } else { limit }),
+            (limit, pace) => limit.or(pace),
+        };
+        Self { rate_limit, ..self }
+    }
 }

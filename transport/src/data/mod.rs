@@ -1,7 +1,7 @@
 //! The data plane: one trait for every backend, and the backends.
 //!
 //! ```text
-//!  prepare ──▶ info ──(mesh carries it to the peer)──▶ connect ──▶ run ──▶ drop
+//!  prepare ──▶ info ──(the mesh exchanges both ends')──▶ connect ──▶ run ──▶ drop
 //! ```
 //! Every call is synchronous and runs on a thread of the worker that owns the endpoint; [`Stop`] ends any of them.
 //! Dropping an endpoint releases everything, in any state.
@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 use bench_core::measure::Measurement;
-use bench_core::message::{CellTask, EndpointInfo};
+use bench_core::message::{CellTask, EndpointInfo, Peer};
 use bench_core::node::Capability;
 use bench_core::record::{Evidence, Failure, FailureKind, Phase};
 use bench_core::time::Mono;
@@ -44,11 +44,11 @@ pub trait Endpoint: Send {
     /// Where the peer finds this end; `None` if it needs not be found.
     fn info(&self) -> Option<EndpointInfo>;
 
-    /// Goes on to armed: a source connects every stream to `peer`, a destination (`None`) accepts them all.
+    /// Goes on to armed: a source connects every stream to `peer`, a destination accepts them all.
     ///
     /// # Errors
     /// [`Failure`] in phase `Connect`: refused, or not done within the task's `connect_timeout`.
-    fn connect(&mut self, peer: Option<&EndpointInfo>, stop: &Stop) -> Result<(), Failure>;
+    fn connect(&mut self, peer: &Peer, stop: &Stop) -> Result<(), Failure>;
 
     /// Waits for the start, runs warm-up, window and tail, and returns what was measured.
     ///

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use bench_core::cell::End;
-use bench_core::message::{CellTask, EndpointInfo};
+use bench_core::message::{CellTask, EndpointInfo, Peer};
 use bench_core::plan::{TestCase, WaitMode};
 use bench_core::record::{FailureKind, Phase};
 use bench_core::time::Mono;
@@ -98,7 +98,7 @@ pub(crate) fn a_destination_that_nobody_calls_gives_up_in_time(rig: &Rig) {
     };
     let mut destination = rig.prepare(&task).unwrap();
     let begun = clock::now();
-    let failure = destination.connect(None, &Stop::default()).unwrap_err();
+    let failure = destination.connect(&Peer::default(), &Stop::default()).unwrap_err();
     let took = clock::now().since(begun);
     assert_eq!((failure.kind, failure.phase), (FailureKind::Timeout, Phase::Connect));
     assert!(took >= task.connect_timeout && took < task.connect_timeout + NOTICED, "{took:?}");
@@ -108,7 +108,7 @@ pub(crate) fn a_destination_that_nobody_calls_can_be_stopped(rig: &Rig) {
     let mut ends = rig.prepared(bandwidth_case());
     let stop = Stop::default();
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| ends.destination.connect(None, &stop).unwrap_err());
+        let waiting = scope.spawn(|| ends.destination.connect(&Peer::default(), &stop).unwrap_err());
         thread::sleep(Duration::from_millis(50));
         let asked = clock::now();
         stop.set();
@@ -122,7 +122,7 @@ pub(crate) fn a_call_to_a_port_that_is_closed_fails(rig: &Rig) {
     let mut ends = rig.prepared(bandwidth_case());
     let info = ends.destination.info().unwrap();
     drop(ends.destination);
-    let failure = ends.source.connect(Some(&info), &Stop::default()).unwrap_err();
+    let failure = ends.source.connect(&Peer::at(info.clone()), &Stop::default()).unwrap_err();
     assert_eq!((failure.kind, failure.phase), (FailureKind::Crash, Phase::Connect));
     assert!(failure.detail.contains("nothing listens there"), "{failure:?}");
     if let EndpointInfo::Tcp { addr, .. } = info {
@@ -143,7 +143,7 @@ pub(crate) fn an_address_that_is_not_ours_is_unsupported(rig: &Rig) {
     let info = rig.prepared(bandwidth_case()).destination.info().unwrap();
     let failure = rig
         .prepare(&foreign(End::Source))
-        .and_then(|mut source| source.connect(Some(&info), &Stop::default()))
+        .and_then(|mut source| source.connect(&Peer::at(info.clone()), &Stop::default()))
         .unwrap_err();
     assert_eq!(failure.kind, FailureKind::Unsupported, "{failure:?}");
 }

@@ -9,7 +9,7 @@ use bench_core::cell::End;
 use bench_core::fabric::{Fabric, FabricSpec};
 use bench_core::ids::{CellId, NodeIndex, RailId};
 use bench_core::measure::{BandwidthSample, LatencySample, Measurement};
-use bench_core::message::{CellTask, EndpointInfo, TaskId};
+use bench_core::message::{CellTask, EndpointInfo, Peer, TaskId};
 use bench_core::plan::{TestCase, TestKind, Verify, WaitMode};
 use bench_core::record::Failure;
 use bench_core::units::{BitsPerSecond, Bytes};
@@ -124,8 +124,8 @@ impl Ends {
     pub(crate) fn connect(&mut self, info: &EndpointInfo) {
         let stop = Stop::default();
         thread::scope(|scope| {
-            let accepting = scope.spawn(|| self.destination.connect(None, &stop));
-            self.source.connect(Some(info), &stop).unwrap();
+            let accepting = scope.spawn(|| self.destination.connect(&Peer::default(), &stop));
+            self.source.connect(&Peer::at(info.clone()), &stop).unwrap();
             accepting.join().unwrap().unwrap();
         });
     }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use bench_core::message::EndpointInfo;
+use bench_core::message::{EndpointInfo, Peer};
 use bench_core::plan::TestCase;
 use transport::clock;
 use transport::data::Stop;
@@ -53,7 +53,7 @@ fn a_stranger_is_counted_when_the_streams_never_come() {
         stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
         thread::sleep(Duration::from_millis(400));
     });
-    let failure = destination.connect(None, &Stop::default()).unwrap_err();
+    let failure = destination.connect(&Peer::default(), &Stop::default()).unwrap_err();
     assert!(failure.detail.contains("0 of 1 streams"), "{failure:?}");
     assert!(failure.detail.contains("1 connections without this cell's token"), "{failure:?}");
     stranger.join().unwrap();
@@ -69,9 +69,9 @@ fn a_source_with_the_wrong_token_is_turned_away() {
         let stop = Stop::default();
         let accepting = scope.spawn({
             let (destination, stop) = (&mut ends.destination, stop.clone());
-            move || destination.connect(None, &stop)
+            move || destination.connect(&Peer::default(), &stop)
         });
-        let failure = ends.source.connect(Some(&forged), &Stop::default()).unwrap_err();
+        let failure = ends.source.connect(&Peer::at(forged), &Stop::default()).unwrap_err();
         assert!(failure.detail.contains(&addr.to_string()), "{failure:?}");
         stop.set();
         assert!(accepting.join().unwrap().is_err());

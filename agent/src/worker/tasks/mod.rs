@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use bench_core::message::{CellTask, EndpointInfo, FromWorker, TaskId, ToWorker};
+use bench_core::message::{CellTask, FromWorker, Peer, TaskId, ToWorker};
 use bench_core::plan::TestCase;
 use bench_core::record::{Evidence, Failure, FailureKind, Outcome, Phase};
 use bench_core::time::Mono;
@@ -60,7 +60,7 @@ enum Task {
 }
 
 enum Step {
-    Connect { peer: Option<EndpointInfo> },
+    Connect { peer: Peer },
     Run { at: Mono, tail: Duration },
 }
 
@@ -216,7 +216,7 @@ impl TaskThread {
         {
             match (step, armed) {
                 (Step::Connect { peer }, Armed::NotYet) => {
-                    let outcome = guarded(Phase::Connect, || endpoint.connect(peer.as_ref(), &self.stop));
+                    let outcome = guarded(Phase::Connect, || endpoint.connect(&peer, &self.stop));
                     armed = if outcome.is_ok() { Armed::Yes } else { Armed::Never };
                     self.answer(FromWorker::Armed { task: self.task.id, outcome });
                 }

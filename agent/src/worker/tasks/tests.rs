@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use bench_core::cell::End;
 use bench_core::ids::CellId;
 use bench_core::measure::Measurement;
+use bench_core::message::EndpointInfo;
 use bench_core::node::Capability;
 use bench_core::plan::{TestKind, Verify, WaitMode};
 use bench_core::units::Bytes;
@@ -57,7 +58,7 @@ impl Endpoint for FakeEnd {
         Some(EndpointInfo::Sim { port: 7 })
     }
 
-    fn connect(&mut self, _peer: Option<&EndpointInfo>, _stop: &Stop) -> Result<(), Failure> {
+    fn connect(&mut self, _peer: &Peer, _stop: &Stop) -> Result<(), Failure> {
         self.0.maybe_panic(Phase::Connect);
         Ok(())
     }
@@ -161,7 +162,7 @@ fn prepare(id: u64) -> ToWorker {
 }
 
 fn connect(id: u64) -> ToWorker {
-    ToWorker::Connect { task: TaskId(id), peer: None }
+    ToWorker::Connect { task: TaskId(id), peer: Peer::default() }
 }
 
 fn run(id: u64) -> ToWorker {

@@ -13,7 +13,7 @@ use bench_core::cell::End;
 use bench_core::fabric::Reachability;
 use bench_core::ids::{NodeIndex, RailId};
 use bench_core::measure::Measurement;
-use bench_core::message::{CellTask, EndpointInfo};
+use bench_core::message::{CellTask, EndpointInfo, Peer};
 use bench_core::node::Capability;
 use bench_core::plan::TestKind;
 use bench_core::record::{Evidence, Failure, FailureKind, Phase};
@@ -99,11 +99,12 @@ impl Endpoint for SimEndpoint {
         }
     }
 
-    fn connect(&mut self, peer: Option<&EndpointInfo>, stop: &Stop) -> Result<(), Failure> {
+    fn connect(&mut self, peer: &Peer, stop: &Stop) -> Result<(), Failure> {
         if std::mem::replace(&mut self.step, Step::Spent) != Step::Prepared {
             return Err(out_of_order(Phase::Connect));
         }
-        match (self.task.end, peer, self.port) {
+        self.task.case = peer.paced(self.task.case, self.task.end);
+        match (self.task.end, &peer.endpoint, self.port) {
             (End::Source, Some(EndpointInfo::Sim { port }), None) => self.dial(*port)?,
             (End::Destination, None, Some(port)) => self.accept(port, stop)?,
             (End::Source | End::Destination, _, _) => return Err(out_of_order(Phase::Connect)),

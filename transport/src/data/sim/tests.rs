@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bench_core::fabric::{Fabric, FabricSpec, Fault, Place};
 use bench_core::ids::CellId;
-use bench_core::message::TaskId;
+use bench_core::message::{Peer, TaskId};
 use bench_core::plan::{TestCase, TestKind, Verify, WaitMode};
 use bench_core::units::{BitsPerSecond, Bytes};
 
@@ -60,8 +60,8 @@ fn round(network: &Arc<SimNetwork>, kind: TestKind, pairs: &[(u8, u8)]) -> Vec<R
     for (src, dst) in pairs {
         let mut destination = backend.prepare(&task(kind, *dst, End::Destination)).expect("in the model");
         let mut source = backend.prepare(&task(kind, *src, End::Source)).expect("in the model");
-        let armed = source.connect(destination.info().as_ref(), &stop);
-        let armed = armed.and_then(|()| destination.connect(None, &stop));
+        let armed = source.connect(&Peer { endpoint: destination.info(), pace: None }, &stop);
+        let armed = armed.and_then(|()| destination.connect(&Peer::default(), &stop));
         ends.extend([(source, armed.clone()), (destination, armed)]);
     }
     let timing = Timing {
@@ -130,8 +130,8 @@ fn a_dead_port_is_a_timeout_at_both_ends_without_waiting_for_it() {
     let mut destination = backend.prepare(&task(TestKind::TcpBw, 1, End::Destination)).expect("in the model");
     let mut source = backend.prepare(&task(TestKind::TcpBw, 0, End::Source)).expect("in the model");
     for failure in [
-        source.connect(destination.info().as_ref(), &stop).expect_err("cut"),
-        destination.connect(None, &stop).expect_err("cut"),
+        source.connect(&Peer { endpoint: destination.info(), pace: None }, &stop).expect_err("cut"),
+        destination.connect(&Peer::default(), &stop).expect_err("cut"),
     ] {
         assert_eq!((failure.kind, failure.phase), (FailureKind::Timeout, Phase::Connect));
     }

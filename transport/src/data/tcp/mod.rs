@@ -21,7 +21,7 @@ mod stream;
 
 use bench_core::cell::End;
 use bench_core::measure::Measurement;
-use bench_core::message::{CellTask, EndpointInfo};
+use bench_core::message::{CellTask, EndpointInfo, Peer};
 use bench_core::node::Capability;
 use bench_core::plan::{TestCase, TestKind};
 use bench_core::record::{Evidence, Failure, Phase};
@@ -94,9 +94,11 @@ impl Endpoint for TcpEndpoint {
         }
     }
 
-    fn connect(&mut self, peer: Option<&EndpointInfo>, stop: &Stop) -> Result<(), Failure> {
+    fn connect(&mut self, peer: &Peer, stop: &Stop) -> Result<(), Failure> {
+        self.task.case = peer.paced(self.task.case, self.task.end);
         let state = std::mem::replace(&mut self.state, State::Spent);
-        let armed = self.arm(state, peer, stop).map_err(|failure| unless_stopped(failure, stop))?;
+        let armed =
+            self.arm(state, peer.endpoint.as_ref(), stop).map_err(|failure| unless_stopped(failure, stop))?;
         self.evidence = evidence(&self.task, &armed.streams);
         self.state = State::Armed(armed);
         Ok(())
