@@ -403,6 +403,7 @@ fn task() -> CellTask {
             warmup: Duration::ZERO,
             verify: Verify::Off,
             rate_limit: None,
+            rdma: None,
         },
         bind: Some(Ipv4Addr::LOCALHOST.into()),
         hca: None,

@@ -105,13 +105,16 @@ fn show(measurement: &Measurement) -> String {
                 )
             },
         ),
+        Measurement::Passive { .. } => "passed by".to_owned(),
         Measurement::Responder { answered } => format!("{answered} answered"),
     }
 }
 
 fn case(words: &[String]) -> Outcome<TestCase> {
-    let kind =
-        TestKind::ALL.into_iter().find(|kind| kind.name() == words[0]).ok_or("KIND is tcp_bw or tcp_lat")?;
+    let kind = TestKind::DEFAULT
+        .into_iter()
+        .find(|kind| kind.name() == words[0])
+        .ok_or("KIND is tcp_bw or tcp_lat")?;
     let wait = match words[3].as_str() {
         "blocking" => WaitMode::Blocking,
         "spinning" => WaitMode::Spinning,
@@ -126,6 +129,7 @@ fn case(words: &[String]) -> Outcome<TestCase> {
         warmup: Duration::from_millis(500),
         verify: Verify::Off,
         rate_limit: None,
+        rdma: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What was typed: no environment, file or network is touched to parse it.
 
+use super::rdma_args::RdmaArgs;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -163,13 +164,14 @@ pub struct PlanArgs {
     /// A plan file (TOML). Flags override it.
     #[arg(value_name = "PLAN.toml")]
     pub plan: Option<PathBuf>,
-    /// Tests: tcp_bw, tcp_lat. Default: both.
+    /// Tests: tcp_bw, tcp_lat; over RDMA write_bw, write_lat, write_imm_bw, write_imm_lat, read_bw, read_lat, send_bw,
+    /// send_lat. Default: tcp_bw,tcp_lat.
     #[arg(short = 't', long, value_name = "LIST", value_delimiter = ',')]
     pub test: Vec<String>,
-    /// Message sizes of bandwidth tests: 64K, 64K,1M or 64K:8M (doubling); suffixes are binary. Default: 128K.
+    /// Message sizes of bandwidth tests: 64K, 64K,1M or 64K:8M (doubling); suffixes are binary. Default: 128K for TCP, 64K for RDMA.
     #[arg(short, long, value_name = "SIZES")]
     pub size: Option<String>,
-    /// Message sizes of latency tests, bytes. Default: 64.
+    /// Message sizes of latency tests, bytes. Default: 64 for TCP, 8 for RDMA.
     #[arg(long, value_name = "SIZES")]
     pub latency_size: Option<String>,
     /// Length of the measured window, such as 2s or 500ms; a bare number is seconds. Default: 2s; demo 500ms.
@@ -178,7 +180,7 @@ pub struct PlanArgs {
     /// Traffic before the window that is not counted. Default: 200ms; demo 100ms.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub warmup: Option<Duration>,
-    /// TCP connections of a bandwidth cell (in place of perftest's queue pairs). Default: 1.
+    /// Queue pairs of a bandwidth cell, TCP connections for TCP. Default: 1.
     #[arg(short, long = "qp", alias = "streams", value_name = "N")]
     pub qp: Option<u16>,
     /// Both directions of a pair at once; each is a cell with a figure of its own (perftest's -b adds them up).
@@ -220,6 +222,9 @@ pub struct PlanArgs {
     /// Don't measure suspects again.
     #[arg(long)]
     pub no_retest: bool,
+    /// RDMA tests.
+    #[command(flatten)]
+    pub rdma: RdmaArgs,
 }
 
 /// Where results go.

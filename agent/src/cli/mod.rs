@@ -6,6 +6,7 @@ mod exit;
 mod following;
 mod logging;
 mod plan_flags;
+mod rdma_args;
 mod roster;
 
 use std::process::ExitCode;

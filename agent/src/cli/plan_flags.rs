@@ -58,6 +58,7 @@ fn flags_of(args: &PlanArgs) -> Result<PlanSpec, ExitError> {
         rails_of: None,
         gates: gates_of(args),
         test: None,
+        rdma: args.rdma.spec(),
     })
 }
 

@@ -7,11 +7,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::view::{Load, RunView};
-use crate::cell::Cell;
+use crate::cell::{Cell, End};
 use crate::ids::{CellId, RoundId};
 use crate::journal::{AttemptKey, Standing};
 use crate::measure::{Measurement, Window};
-use crate::plan::Spread;
 use crate::record::{Observation, Outcome};
 
 /// Whether a cell ran at the same time as the others of its round.
@@ -80,9 +79,9 @@ fn timed(view: &RunView<'_>, cell: &Cell) -> Option<((AttemptKey, RoundId), Time
     else {
         return None;
     };
-    let observer = match view.case(cell).kind.spread() {
-        Spread::Bandwidth => destination,
-        Spread::Latency => source,
+    let observer = match view.case(cell).kind.observer() {
+        End::Source => source,
+        End::Destination => destination,
     };
     let own = window(observer)?;
     let error = Duration::from_nanos(observer.clock.error_ns);
@@ -123,7 +122,8 @@ fn window(observation: &Observation) -> Option<Window> {
     match &observation.outcome {
         Outcome::Measured(Measurement::Bandwidth(sample)) => Some(sample.window),
         Outcome::Measured(Measurement::Latency(sample)) => Some(sample.window),
-        Outcome::Measured(Measurement::Responder { .. }) | Outcome::Failed(_) => None,
+        Outcome::Measured(Measurement::Responder { .. } | Measurement::Passive { .. })
+        | Outcome::Failed(_) => None,
     }
 }
 

@@ -5,11 +5,12 @@
 use std::time::Duration;
 
 use super::concurrency::{Concurrency, NotCounted};
+use crate::cell::End;
 use crate::measure::{
     BandwidthSample, DataCheck, Histogram, LatencySample, Measurement, Percentiles, RttShare, SliceStats,
     Window,
 };
-use crate::plan::{Spread, TestCase};
+use crate::plan::{Means, Spread, TestCase};
 use crate::record::{Observation, Outcome};
 use crate::units::BitsPerSecond;
 
@@ -25,14 +26,16 @@ pub enum Figure<'a> {
 /// What a bandwidth cell reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BandwidthFigure {
-    /// The receiver's rate inside the counted window: the cell's figure.
+    /// The observer's rate inside the counted window: the cell's figure.
     pub average: BitsPerSecond,
-    /// How steady the receiver's rate was over its own window; `None` with too few slices.
+    /// How steady the observer's rate was over its own window; `None` with too few slices.
     pub slices: Option<SliceStats>,
-    /// The sender's rate over its own window.
-    pub sender: BitsPerSecond,
-    /// The receiver's rate over its own window.
-    pub receiver: BitsPerSecond,
+    /// The sender's rate over its own window; `None` where it cannot count, as the end that is read from.
+    pub sender: Option<BitsPerSecond>,
+    /// The receiver's rate over its own window; `None` where it cannot count, as the end that is written to.
+    pub receiver: Option<BitsPerSecond>,
+    /// Messages a second, in millions, inside the counted window; `None` for a stream, which has no messages.
+    pub message_rate_mpps: Option<f64>,
     /// Segments sent again, where the sender's kernel tells.
     pub retransmits: Option<u64>,
     /// Length of the counted window.
@@ -104,11 +107,24 @@ pub(super) fn read<'a>(
     };
     match (case.kind.spread(), sent, received) {
         (Spread::Bandwidth, Measurement::Bandwidth(sent), Measurement::Bandwidth(received)) => {
-            bandwidth(case, sent, received, destination, concurrency)
+            let counts = Counts { sent: Some(sent), received: Some(received) };
+            bandwidth(case, counts, [source, destination], concurrency)
+        }
+        (Spread::Bandwidth, Measurement::Bandwidth(sent), Measurement::Passive { .. }) => {
+            let counts = Counts { sent: Some(sent), received: None };
+            bandwidth(case, counts, [source, destination], concurrency)
+        }
+        (Spread::Bandwidth, Measurement::Passive { .. }, Measurement::Bandwidth(received)) => {
+            let counts = Counts { sent: None, received: Some(received) };
+            bandwidth(case, counts, [source, destination], concurrency)
         }
         (Spread::Latency, Measurement::Latency(timed), Measurement::Responder { answered }) => {
             let errors = source.clock.error_ns.saturating_add(destination.clock.error_ns);
-            latency(timed, *answered, errors, concurrency)
+            let disagree = exchanges_disagree(timed, *answered, errors);
+            latency(timed, DataCheck::Unchecked, disagree, concurrency)
+        }
+        (Spread::Latency, Measurement::Latency(timed), Measurement::Passive { check }) => {
+            latency(timed, *check, None, concurrency)
         }
         (Spread::Bandwidth | Spread::Latency, _, _) => {
             no_figure("the ends measured something else than the test")
@@ -116,44 +132,74 @@ pub(super) fn read<'a>(
     }
 }
 
+/// What the ends of a bandwidth cell counted, as far as they can.
+struct Counts<'a> {
+    sent: Option<&'a BandwidthSample>,
+    received: Option<&'a BandwidthSample>,
+}
+
 fn bandwidth<'a>(
     case: &TestCase,
-    sent: &BandwidthSample,
-    received: &BandwidthSample,
-    destination: &Observation,
+    counts: Counts<'_>,
+    [source, destination]: [&Observation; 2],
     concurrency: Concurrency,
 ) -> Reading<'a> {
-    let (Some(sender), Some(receiver)) = (sent.average(), received.average()) else {
-        return Reading { figure: None, doubt: Some(Doubt::NoFigure("an end's window is empty")) };
+    let nothing = |text| Reading { figure: None, doubt: Some(Doubt::NoFigure(text)) };
+    let (observed, observer) = match case.kind.observer() {
+        End::Source => (counts.sent, source),
+        End::Destination => (counts.received, destination),
+    };
+    let Some(observed) = observed else {
+        return nothing("the end whose count is the figure counted nothing");
+    };
+    let Some(own_rate) = observed.average() else {
+        return nothing("an end's window is empty");
     };
     let common = match concurrency {
         Concurrency::Counted { window, .. } => Some(Window {
-            start: destination.clock.to_local(window.start),
-            end: destination.clock.to_local(window.end),
+            start: observer.clock.to_local(window.start),
+            end: observer.clock.to_local(window.end),
         }),
         Concurrency::Alone | Concurrency::NotCounted { .. } => None,
     };
-    let inside = common.and_then(|common| Some((received.average_within(&common)?, common.length())));
-    let (average, window) = inside.unwrap_or_else(|| (receiver, received.window.length()));
+    let inside = common.and_then(|common| Some((observed.average_within(&common)?, common.length())));
+    let (average, window) = inside.unwrap_or_else(|| (own_rate, observed.window.length()));
     let figure = Figure::Bandwidth(BandwidthFigure {
         average,
-        slices: received.slice_stats(),
-        sender,
-        receiver,
-        retransmits: sent.retransmits,
+        slices: observed.slice_stats(),
+        sender: counts.sent.and_then(BandwidthSample::average),
+        receiver: counts.received.and_then(BandwidthSample::average),
+        message_rate_mpps: message_rate_mpps(case, average),
+        retransmits: counts.sent.and_then(|sent| sent.retransmits),
         window,
     });
-    let doubt = corrupt(received.check)
-        .or_else(|| corrupt(sent.check))
-        .or_else(|| bytes_disagree(case, sent, received))
+    let doubt = wrong_data(destination)
+        .or_else(|| wrong_data(source))
+        .or_else(|| bytes_disagree(case, counts.sent?, counts.received?))
         .or_else(|| not_concurrent(concurrency));
     Reading { figure: Some(figure), doubt }
 }
 
+fn message_rate_mpps(case: &TestCase, rate: BitsPerSecond) -> Option<f64> {
+    match case.kind.means() {
+        Means::Tcp => None,
+        Means::Rdma(_) => Some(rate.0 / 8.0 / case.size.get().max(1) as f64 / 1e6),
+    }
+}
+
+fn wrong_data(observation: &Observation) -> Option<Doubt> {
+    match &observation.outcome {
+        Outcome::Measured(Measurement::Bandwidth(sample)) => corrupt(sample.check),
+        Outcome::Measured(Measurement::Latency(sample)) => corrupt(sample.check),
+        Outcome::Measured(Measurement::Passive { check }) => corrupt(*check),
+        Outcome::Measured(Measurement::Responder { .. }) | Outcome::Failed(_) => None,
+    }
+}
+
 fn latency(
     sample: &LatencySample,
-    answered: u64,
-    clock_error_ns: u64,
+    at_responder: DataCheck,
+    disagree: Option<Doubt>,
     concurrency: Concurrency,
 ) -> Reading<'_> {
     let Some(points) = sample.histogram.percentiles() else {
@@ -166,7 +212,8 @@ fn latency(
         window: sample.window.length(),
     });
     let doubt = corrupt(sample.check)
-        .or_else(|| exchanges_disagree(sample, answered, clock_error_ns))
+        .or_else(|| corrupt(at_responder))
+        .or(disagree)
         .or_else(|| not_concurrent(concurrency));
     Reading { figure: Some(figure), doubt }
 }
@@ -191,13 +238,22 @@ fn bytes_disagree(case: &TestCase, sent: &BandwidthSample, received: &BandwidthS
     let scale = received.window.length().as_secs_f64() / sent.window.length().as_secs_f64();
     let source = (sent.bytes as f64 * scale) as u64;
     let share = (source.max(received.bytes) as f64 * AGREEMENT_SHARE) as u64;
-    let allowed = share + IN_FLIGHT_BYTES_PER_STREAM * u64::from(case.streams.max(1));
+    let allowed = share + in_flight_bytes(case);
     (source.abs_diff(received.bytes) > allowed).then_some(Doubt::EndsDisagree {
         source,
         destination: received.bytes,
         unit: "bytes",
         allowed,
     })
+}
+
+/// Bytes that may be between the two counts.
+fn in_flight_bytes(case: &TestCase) -> u64 {
+    let of_one = match case.rdma {
+        None => IN_FLIGHT_BYTES_PER_STREAM,
+        Some(options) => case.size.get().saturating_mul(u64::from(options.depth)),
+    };
+    of_one.saturating_mul(u64::from(case.streams.max(1)))
 }
 
 /// Beside the 1 %, the two windows may lie apart by the clock errors, at both edges, where exchanges may be as fast as

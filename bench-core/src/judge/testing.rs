@@ -11,11 +11,14 @@ use crate::measure::{
     BandwidthSample, DataCheck, Histogram, LatencySample, Mark, Measurement, RttShare, Window,
 };
 use crate::node::{Capability, NodeInventory, RailEndpoint};
-use crate::plan::{Duplex, Gates, Pattern, Plan, RailMode, Retest, TestCase, TestKind, Verify, WaitMode};
+use crate::plan::{
+    Duplex, Gates, Means, Pattern, Plan, RailMode, Retest, Spread, TestCase, TestKind, Verify, WaitMode,
+};
 use crate::record::{
     Evidence, NodePresence, Observation, ObservationKey, Outcome, RoundRecord, RunEnd, RunRecord, RunStart,
 };
 use crate::time::{ClockOffset, Mono};
+use crate::verbs::{RdmaOptions, Sides};
 
 /// Rate of a sound cell, bytes in a window of one second: 10 Gb/s.
 const SOUND_BYTES: f64 = 1.25e9;
@@ -74,6 +77,10 @@ impl Fabric {
             warmup: Duration::from_millis(100),
             verify: Verify::Off,
             rate_limit: None,
+            rdma: match kind.means() {
+                Means::Tcp => None,
+                Means::Rdma(_) => Some(RdmaOptions::default()),
+            },
         };
         Plan {
             cases: self.kinds.iter().map(case).collect(),
@@ -171,11 +178,7 @@ impl Fabric {
         let covering = self.faults.iter().filter(|(part, _)| part.covers(cell.src, cell.dst, cell.rail));
         let left: f64 = covering.map(|(_, left)| left).product();
         let rate = left * (1.0 + self.noise * self.normal(cell.id)).max(0.01);
-        let measured = match self.kinds[cell.case.usize()] {
-            TestKind::TcpBw => [bandwidth(rate, round), bandwidth(rate, round)],
-            TestKind::TcpLat => latency(rate, round),
-        };
-        let [source, destination] = measured;
+        let [source, destination] = measured(self.kinds[cell.case.usize()], rate, round);
         [(End::Source, source), (End::Destination, destination)].map(|(end, measurement)| Observation {
             key: key(cell.id, end),
             round,
@@ -259,6 +262,21 @@ fn bandwidth(rate: f64, round: RoundId) -> Measurement {
         retransmits: Some(0),
         cpu_ns: None,
     })
+}
+
+/// What source and destination of a kind of test measure. The end that a one-sided operation passes by sees nothing.
+fn measured(kind: TestKind, rate: f64, round: RoundId) -> [Measurement; 2] {
+    let one_sided = match kind.means() {
+        Means::Tcp => false,
+        Means::Rdma(operation) => operation.sides() == Sides::One,
+    };
+    let passive = || Measurement::Passive { check: DataCheck::Unchecked };
+    match (kind.spread(), one_sided, kind.observer()) {
+        (Spread::Bandwidth, false, _) => [bandwidth(rate, round), bandwidth(rate, round)],
+        (Spread::Bandwidth, true, End::Source) => [bandwidth(rate, round), passive()],
+        (Spread::Bandwidth, true, End::Destination) => [passive(), bandwidth(rate, round)],
+        (Spread::Latency, _, _) => latency(rate, round),
+    }
 }
 
 fn latency(rate: f64, round: RoundId) -> [Measurement; 2] {

@@ -83,6 +83,17 @@ fn exactly_the_broken_parts_are_named_on_every_shape_of_fabric() {
 }
 
 #[test]
+fn an_end_that_an_operation_passes_by_is_named_by_the_other_ends_counts() {
+    for kind in [TestKind::WriteBw, TestKind::ReadBw, TestKind::SendBw] {
+        for side in [Side::Send, Side::Receive] {
+            let mut fabric = Fabric::new(6, 2, 3).with(node(2, on(1), side), 0.5);
+            fabric.kinds = vec![kind];
+            assert_eq!(named(&fabric).0, [(node(2, on(1), side), Certainty::Bad)], "{kind}");
+        }
+    }
+}
+
+#[test]
 fn a_sound_fabric_raises_no_alarm_in_a_thousand_seeds() {
     for seed in 0..1_000_u64 {
         let (nodes, rails) = (2 + (seed % 15) as u16, 1 + (seed / 15 % 8) as u16);

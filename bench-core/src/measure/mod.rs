@@ -24,6 +24,11 @@ pub enum Measurement {
         /// Exchanges answered inside the window.
         answered: u64,
     },
+    /// The end that a one-sided operation passes by: its memory was there, nothing told it what happened.
+    Passive {
+        /// Result of the data check: of what lies in its memory at the end.
+        check: DataCheck,
+    },
 }
 
 /// Whether received data was compared with what was sent.

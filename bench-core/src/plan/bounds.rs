@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use super::PlanError;
 use crate::units::{BitsPerSecond, Bytes};
 
 /// Measured window. Shorter than five slices of 10 ms has no spread; longer than an hour is a soak test, for which
@@ -64,6 +65,49 @@ pub(super) const DEVIATIONS: RangeInclusive<f64> = 1.0..=1_000.0;
 
 /// Fewest cells of a population: two cells have no median that a third could differ from.
 pub(super) const MIN_CELLS: RangeInclusive<u32> = 3..=1_000_000;
+
+/// Messages under way on a queue pair: current devices take 8,192 to 32,768 work requests.
+pub(super) const DEPTH: RangeInclusive<u16> = 1..=8_192;
+
+/// Work requests handed over at once.
+pub(super) const POST_LIST: RangeInclusive<u16> = 1..=256;
+
+/// Messages for one completion.
+pub(super) const CQ_MOD: RangeInclusive<u16> = 1..=8_192;
+
+/// Bytes inside a work request: no device takes more than about 1 KiB.
+pub(super) const INLINE: RangeInclusive<u16> = 0..=4_096;
+
+/// Four bits in the local route header.
+pub(super) const SERVICE_LEVEL: RangeInclusive<u8> = 0..=15;
+
+/// Twenty bits in the global route header.
+pub(super) const FLOW_LABEL: RangeInclusive<u32> = 0..=0xf_ffff;
+
+/// 0 is no P_Key (InfiniBand specification, 10.9.1).
+pub(super) const PKEY: RangeInclusive<u16> = 1..=u16::MAX;
+
+/// Local ACK timeout. 0 would wait for ever; above 22 (17 s) a dead peer outlives every round.
+pub(super) const ACK_TIMEOUT: RangeInclusive<u8> = 1..=22;
+
+/// Retries: three bits in the queue pair's context.
+pub(super) const RETRIES: RangeInclusive<u8> = 0..=7;
+
+/// Reads under way on a queue pair: current devices allow 16, some 128.
+pub(super) const RD_ATOMIC: RangeInclusive<u8> = 1..=128;
+
+/// A value that compares with neither end, as NaN does, is outside.
+pub(super) fn within<T: PartialOrd>(
+    key: &'static str,
+    value: T,
+    range: &RangeInclusive<T>,
+    show: impl Fn(&T) -> String,
+) -> Result<(), PlanError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(PlanError::OutOfRange { key, value: show(&value), low: show(range.start()), high: show(range.end()) })
+}
 
 /// Rails that a plan can name for a node: no machine has more than 32 HCA ports.
 pub(super) const MAX_RAILS: usize = 64;

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cell::End;
 use crate::units::{BitsPerSecond, Bytes};
+use crate::verbs::{Operation, RdmaOptions};
 
 /// A kind of test with every parameter resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,7 +16,7 @@ pub struct TestCase {
     pub kind: TestKind,
     /// Message size: the block of a bandwidth test, the ping of a latency test.
     pub size: Bytes,
-    /// Parallel connections of a bandwidth cell; 1 for latency.
+    /// Parallel connections, or queue pairs, of a bandwidth cell; 1 for latency.
     pub streams: u16,
     /// How a thread waits for data.
     pub wait: WaitMode,
@@ -26,6 +28,8 @@ pub struct TestCase {
     pub verify: Verify,
     /// Upper bound on the rate of a whole cell, kept by pacing at the source; `None` sends as fast as it goes.
     pub rate_limit: Option<BitsPerSecond>,
+    /// The parameters of an RDMA test; `None` for every other.
+    pub rdma: Option<RdmaOptions>,
 }
 
 /// What is measured.
@@ -36,6 +40,31 @@ pub enum TestKind {
     TcpBw,
     /// TCP ping-pong latency, RTT/2, timed by the initiator.
     TcpLat,
+    /// RDMA write bandwidth, counted by the source, since the destination is not told.
+    WriteBw,
+    /// RDMA write ping-pong latency, RTT/2: each end watches its memory.
+    WriteLat,
+    /// Bandwidth of RDMA write with immediate, counted by the destination.
+    WriteImmBw,
+    /// Ping-pong latency of RDMA write with immediate, RTT/2.
+    WriteImmLat,
+    /// RDMA read bandwidth: the destination reads from the source and counts.
+    ReadBw,
+    /// RDMA read latency: the source reads from the destination; the whole round trip.
+    ReadLat,
+    /// Send bandwidth, counted by the destination.
+    SendBw,
+    /// Send ping-pong latency, RTT/2.
+    SendLat,
+}
+
+/// What moves the data of a kind of test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// TCP sockets.
+    Tcp,
+    /// This operation on reliable-connection queue pairs.
+    Rdma(Operation),
 }
 
 /// Whether a figure of a kind is better high or low, and how far sound cells of it scatter.
@@ -69,29 +98,80 @@ pub enum Verify {
 
 impl TestKind {
     /// Every kind, in the order of the documentation.
-    pub const ALL: [Self; 2] = [Self::TcpBw, Self::TcpLat];
+    pub const ALL: [Self; 10] = [
+        Self::TcpBw,
+        Self::TcpLat,
+        Self::WriteBw,
+        Self::WriteLat,
+        Self::WriteImmBw,
+        Self::WriteImmLat,
+        Self::ReadBw,
+        Self::ReadLat,
+        Self::SendBw,
+        Self::SendLat,
+    ];
+
+    /// The kinds of a plan that names none: those that every node can measure.
+    pub const DEFAULT: [Self; 2] = [Self::TcpBw, Self::TcpLat];
 
     /// The name in plans, flags, results and documentation.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TcpBw => "tcp_bw",
             Self::TcpLat => "tcp_lat",
+            Self::WriteBw => "write_bw",
+            Self::WriteLat => "write_lat",
+            Self::WriteImmBw => "write_imm_bw",
+            Self::WriteImmLat => "write_imm_lat",
+            Self::ReadBw => "read_bw",
+            Self::ReadLat => "read_lat",
+            Self::SendBw => "send_bw",
+            Self::SendLat => "send_lat",
         }
     }
 
     /// Which way is better.
     pub const fn spread(self) -> Spread {
         match self {
-            Self::TcpBw => Spread::Bandwidth,
-            Self::TcpLat => Spread::Latency,
+            Self::TcpBw | Self::WriteBw | Self::WriteImmBw | Self::ReadBw | Self::SendBw => Spread::Bandwidth,
+            Self::TcpLat | Self::WriteLat | Self::WriteImmLat | Self::ReadLat | Self::SendLat => {
+                Spread::Latency
+            }
         }
     }
 
-    /// The message size where the plan names none: perftest's and sockperf's customary ones.
-    pub const fn default_size(self) -> Bytes {
+    /// What moves the data.
+    pub const fn means(self) -> Means {
         match self {
-            Self::TcpBw => Bytes(128 << 10),
-            Self::TcpLat => Bytes(64),
+            Self::TcpBw | Self::TcpLat => Means::Tcp,
+            Self::WriteBw | Self::WriteLat => Means::Rdma(Operation::Write),
+            Self::WriteImmBw | Self::WriteImmLat => Means::Rdma(Operation::WriteImm),
+            Self::ReadBw | Self::ReadLat => Means::Rdma(Operation::Read),
+            Self::SendBw | Self::SendLat => Means::Rdma(Operation::Send),
+        }
+    }
+
+    /// The end whose figure is the cell's: the receiver of a bandwidth test, or the source where the receiver is not
+    /// told; the initiator of a latency test.
+    pub const fn observer(self) -> End {
+        match self {
+            Self::TcpBw | Self::WriteImmBw | Self::ReadBw | Self::SendBw => End::Destination,
+            Self::WriteBw
+            | Self::TcpLat
+            | Self::WriteLat
+            | Self::WriteImmLat
+            | Self::ReadLat
+            | Self::SendLat => End::Source,
+        }
+    }
+
+    /// The message size where the plan names none: iperf3's, sockperf's and perftest's customary ones.
+    pub const fn default_size(self) -> Bytes {
+        match (self.means(), self.spread()) {
+            (Means::Tcp, Spread::Bandwidth) => Bytes(128 << 10),
+            (Means::Tcp, Spread::Latency) => Bytes(64),
+            (Means::Rdma(_), Spread::Bandwidth) => Bytes(64 << 10),
+            (Means::Rdma(_), Spread::Latency) => Bytes(8),
         }
     }
 }

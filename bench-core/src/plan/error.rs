@@ -63,13 +63,23 @@ pub enum PlanError {
     /// Two ways of naming the tests at once.
     #[error("the plan has both tests and [[test]] tables, use one of them")]
     TwoTestLists,
-    /// A parameter that only bandwidth tests have.
-    #[error("{key} does not apply to {kind}, remove it from that [[test]] table")]
-    NotForLatency {
+    /// A parameter that this kind of test has not got.
+    #[error("{key} does not apply to {kind}, leave it out or put it into [[test]] tables of other tests")]
+    DoesNotApply {
         /// The key.
         key: &'static str,
         /// The kind of test.
         kind: TestKind,
+    },
+    /// More work requests at once than may be under way.
+    #[error(
+        "rdma.post_list is {post_list} and rdma.depth {depth}: hand over at most as many as may be under way"
+    )]
+    PostListAboveDepth {
+        /// Work requests handed over at once.
+        post_list: u16,
+        /// Messages under way.
+        depth: u16,
     },
     /// Both directions at once in a pattern that has its own directions.
     #[error("duplex both is for pattern pairs only, {pattern} fixes who sends to whom: use duplex one_way")]

@@ -18,6 +18,7 @@ mod hash;
 mod pattern;
 mod print;
 mod rails_of;
+mod rdma_spec;
 mod sizes;
 mod spec;
 #[cfg(test)]
@@ -29,12 +30,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use budget::{Budget, BudgetError};
-pub use case::{Spread, TestCase, TestKind, Verify, WaitMode};
+pub use case::{Means, Spread, TestCase, TestKind, Verify, WaitMode};
 pub use error::PlanError;
 pub use gates::{Gates, PopulationGate};
 pub use gates_spec::{GatesSpec, PopulationLimits, PopulationSpec};
 pub use pattern::{Duplex, Pattern, RailMode};
 pub use rails_of::RailsOf;
+pub use rdma_spec::RdmaSpec;
 pub use sizes::{SizesError, parse_sizes};
 pub use spec::{PlanSpec, TestSpec};
 

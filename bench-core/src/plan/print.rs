@@ -2,7 +2,7 @@
 
 use super::gates_spec::{GatesSpec, PopulationLimits, PopulationSpec};
 use super::spec::{PlanSpec, TestSpec};
-use super::{Plan, Spread, TestCase};
+use super::{Plan, RdmaSpec, Spread, TestCase};
 use crate::units::Bytes;
 
 impl Plan {
@@ -81,5 +81,6 @@ fn table(case: &TestCase) -> TestSpec {
         warmup: Some(case.warmup),
         verify: Some(case.verify),
         rate_limit: case.rate_limit,
+        rdma: case.rdma.map(RdmaSpec::from),
     }
 }

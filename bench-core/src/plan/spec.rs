@@ -30,7 +30,9 @@ use serde::{Deserialize, Serialize};
 
 use super::forms;
 use super::gates_spec::GatesSpec;
-use super::{Budget, Duplex, Pattern, PlanError, RailMode, Retest, Spread, TestKind, Verify, WaitMode};
+use super::{
+    Budget, Duplex, Means, Pattern, PlanError, RailMode, RdmaSpec, Retest, Spread, TestKind, Verify, WaitMode,
+};
 use crate::ids::RailId;
 use crate::units::{BitsPerSecond, Bytes};
 
@@ -46,9 +48,9 @@ pub struct PlanSpec {
     /// Message sizes of latency tests. Default: that of the kind.
     #[serde(with = "forms::sizes")]
     pub latency_sizes: Option<Vec<Bytes>>,
-    /// Parallel connections of a bandwidth cell, 1 to 256. Default 1.
+    /// Parallel connections, or queue pairs, of a bandwidth cell, 1 to 256. Default 1.
     pub streams: Option<u16>,
-    /// How threads wait for data. Default `blocking`.
+    /// How threads wait for data. Default `blocking`; RDMA tests always spin.
     pub wait: Option<WaitMode>,
     /// The measured window, 50 ms to 1 h. Default 2 s.
     #[serde(with = "forms")]
@@ -61,6 +63,8 @@ pub struct PlanSpec {
     /// Upper bound on the rate of a bandwidth cell, 1 Mb/s to 10 Tb/s. Default: none.
     #[serde(with = "forms")]
     pub rate_limit: Option<BitsPerSecond>,
+    /// Parameters of RDMA tests.
+    pub rdma: Option<RdmaSpec>,
     /// Which nodes measure with which. Default `pairs`.
     pub pattern: Option<Pattern>,
     /// One direction of a pair at a time, or both. Default `one_way`.
@@ -108,9 +112,11 @@ pub struct TestSpec {
     pub warmup: Option<Duration>,
     /// As in [`PlanSpec::verify`].
     pub verify: Option<Verify>,
-    /// As in [`PlanSpec::rate_limit`]; not for latency.
+    /// As in [`PlanSpec::rate_limit`]; not for latency, not for RDMA.
     #[serde(with = "forms", default)]
     pub rate_limit: Option<BitsPerSecond>,
+    /// As in [`PlanSpec::rdma`], field by field; for RDMA tests.
+    pub rdma: Option<RdmaSpec>,
 }
 
 impl PlanSpec {
@@ -147,6 +153,7 @@ impl PlanSpec {
             warmup: flags.warmup.or(self.warmup),
             verify: flags.verify.or(self.verify),
             rate_limit: flags.rate_limit.or(self.rate_limit),
+            rdma: overridden(self.rdma, flags.rdma),
             pattern: flags.pattern.or(self.pattern),
             duplex: flags.duplex.or(self.duplex),
             rail_mode: flags.rail_mode.or(self.rail_mode),
@@ -176,10 +183,15 @@ impl TestSpec {
             warmup: None,
             verify: None,
             rate_limit: None,
+            rdma: None,
         }
     }
 
     fn overridden_by(self, flags: &PlanSpec) -> Self {
+        let rdma = match self.kind.means() {
+            Means::Tcp => self.rdma,
+            Means::Rdma(_) => overridden(self.rdma, flags.rdma),
+        };
         let (sizes, streams, rate_limit) = match self.kind.spread() {
             Spread::Bandwidth => (&flags.sizes, flags.streams, flags.rate_limit),
             Spread::Latency => (&flags.latency_sizes, None, None),
@@ -193,7 +205,15 @@ impl TestSpec {
             warmup: flags.warmup.or(self.warmup),
             verify: flags.verify.or(self.verify),
             rate_limit: rate_limit.or(self.rate_limit),
+            rdma,
         }
+    }
+}
+
+fn overridden(below: Option<RdmaSpec>, above: Option<RdmaSpec>) -> Option<RdmaSpec> {
+    match (below, above) {
+        (Some(below), Some(above)) => Some(below.overridden_by(above)),
+        (below, above) => above.or(below),
     }
 }
 

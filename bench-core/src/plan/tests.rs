@@ -1,5 +1,6 @@
 //! The text form of plans, from file and flags to a plan and back.
 
+use crate::verbs::{FlowLabels, Memory, PathMtu, RdmaOptions};
 use std::time::Duration;
 
 use proptest::collection::vec;
@@ -150,7 +151,7 @@ fn errors_of_the_text_name_line_and_key_and_what_is_known() {
     let cases = [
         ("\ntest_size = 4", 2, "test_size", "`latency_sizes`"),
         ("seed = 1\nduration = \"2x\"", 2, "duration", "such as 2s"),
-        ("tests = [\n \"tcp_bw\",\n \"tcp_bx\"]", 3, "tests", "`tcp_bw` or `tcp_lat`"),
+        ("tests = [\n \"tcp_bw\",\n \"tcp_bx\"]", 3, "tests", "`tcp_lat`"),
         ("streams = -1", 1, "streams", "-1"),
         ("sizes = [\"64K\",\n\"64Q\"]", 2, "sizes", "64Q"),
         ("[gates]\nmin_bandwidth = true", 2, "gates.min_bandwidth", "a rate such as"),
@@ -221,7 +222,7 @@ fn contradictions_are_refused_each_with_its_remedy() {
     assert_eq!(plan("tests = [\"tcp_bw\"]\n[[test]]\nkind = \"tcp_lat\""), Err(PlanError::TwoTestLists));
     for key in ["streams = 2", "rate_limit = \"1G\""] {
         let refused = plan(&format!("[[test]]\nkind = \"tcp_lat\"\n{key}"));
-        assert!(matches!(refused, Err(PlanError::NotForLatency { .. })), "{key}");
+        assert!(matches!(refused, Err(PlanError::DoesNotApply { .. })), "{key}");
     }
     assert!(matches!(plan("sizes = [\"64K:1M\", \"128K\"]"), Err(PlanError::Sizes { key: "sizes", .. })));
     let many: Vec<String> = (1..=1_000).map(|size| size.to_string()).collect();
@@ -275,9 +276,56 @@ fn flags_win_over_the_file_and_over_its_test_tables() {
 }
 
 #[test]
+fn an_rdma_test_has_its_own_defaults_and_takes_the_tables_field_by_field() {
+    let plan = plan(
+        "[rdma]\ndepth = 64\nservice_level = 1\n[[test]]\nkind = \"write_bw\"\nstreams = 2\nrdma = { depth = 16 }\n\
+         [[test]]\nkind = \"read_lat\"\n[[test]]\nkind = \"tcp_bw\"\nwait = \"blocking\"",
+    )
+    .expect("a valid plan");
+    assert_eq!(titles(&plan), ["write_bw 64K", "read_lat 8", "tcp_bw 128K"]);
+    let rdma: Vec<_> = plan.cases.iter().map(|case| case.rdma.map(|o| (o.depth, o.service_level))).collect();
+    assert_eq!(rdma, [Some((16, 1)), Some((64, 1)), None]);
+    let waits: Vec<_> = plan.cases.iter().map(|case| case.wait).collect();
+    assert_eq!(waits, [WaitMode::Spinning, WaitMode::Spinning, WaitMode::Blocking]);
+}
+
+#[test]
+fn what_does_not_apply_to_rdma_or_tcp_is_refused() {
+    for (kind, line) in [
+        ("write_bw", "rate_limit = \"1G\""),
+        ("write_lat", "rate_limit = \"1G\""),
+        ("read_bw", "wait = \"blocking\""),
+        ("send_lat", "streams = 2"),
+        ("tcp_bw", "rdma = { depth = 2 }"),
+    ] {
+        let refused = plan(&format!("[[test]]\nkind = \"{kind}\"\n{line}"));
+        assert!(matches!(refused, Err(PlanError::DoesNotApply { .. })), "{kind} {line}: {refused:?}");
+    }
+    let paced = plan("tests = [\"write_bw\"]\nrate_limit = \"1G\"");
+    assert!(matches!(paced, Err(PlanError::DoesNotApply { .. })), "{paced:?}");
+    for line in [
+        "mtu = 1500",
+        "timeout = 23",
+        "timeout = 0",
+        "service_level = 16",
+        "flow_label = 1048576",
+        "pkey = 0",
+    ] {
+        let refused =
+            plan(&format!("tests = [\"write_bw\"]\n[rdma]\n{line}")).map_err(|error| error.to_string());
+        let key = line.split(' ').next().expect("a key");
+        assert!(refused.as_ref().is_err_and(|text| text.contains(key)), "{line}: {refused:?}");
+    }
+    assert_eq!(
+        plan("tests = [\"write_bw\"]\n[rdma]\npost_list = 9\ndepth = 8"),
+        Err(PlanError::PostListAboveDepth { post_list: 9, depth: 8 })
+    );
+}
+
+#[test]
 fn every_flag_that_is_set_wins_and_every_other_leaves_the_file_as_it_is() {
-    let whole = |n: u16, word: [&str; 6]| {
-        let [wait, verify, pattern, duplex, rail_mode, retest] = word;
+    let whole = |n: u16, word: [&str; 9]| {
+        let [wait, verify, pattern, duplex, rail_mode, retest, mtu, flow_labels, memory] = word;
         PlanSpec::from_toml(&format!(
             r#"
             tests = ["tcp_bw"]
@@ -297,6 +345,7 @@ fn every_flag_that_is_set_wins_and_every_other_leaves_the_file_as_it_is() {
             seed = {n}
             retest = "{retest}"
             prepare_timeout = {n}
+            rdma = {{ depth = {n}, post_list = {n}, cq_mod = {n}, inline_bytes = {n}, mtu = {mtu}, gid_index = {n}, service_level = {n}, traffic_class = {n}, flow_label = {n}, flow_labels = "{flow_labels}", pkey = {n}, timeout = {n}, retry_count = {n}, rnr_retry = {n}, rd_atomic = {n}, memory = "{memory}" }}
             gates.min_bandwidth = {n}
             gates.max_latency = {n}
             gates.min_line_rate_share = {n}.0
@@ -308,8 +357,21 @@ fn every_flag_that_is_set_wins_and_every_other_leaves_the_file_as_it_is() {
         ))
         .expect("every key")
     };
-    let file = whole(1, ["blocking", "off", "pairs", "one_way", "serial", "never"]);
-    let flags = whole(2, ["spinning", "sampled", "shift", "both", "parallel", "suspects"]);
+    let file = whole(1, ["blocking", "off", "pairs", "one_way", "serial", "never", "1024", "same", "host"]);
+    let flags = whole(
+        2,
+        [
+            "spinning",
+            "sampled",
+            "shift",
+            "both",
+            "parallel",
+            "suspects",
+            "2048",
+            "per_queue_pair",
+            "huge_pages",
+        ],
+    );
     assert_eq!(file.clone().overridden_by(flags.clone()), flags);
     assert_eq!(file.clone().overridden_by(PlanSpec::default()), file);
     assert_eq!(PlanSpec::default().overridden_by(flags.clone()), flags);
@@ -323,6 +385,38 @@ fn the_plan_as_run_lists_equal_tests_once_with_all_their_sizes() {
 }
 
 prop_compose! {
+    fn any_rdma()(
+        (depth, post_list, cq_mod) in (1_u16..=8_192, 1_u16..=256, 1_u16..=8_192),
+        (inline_bytes, mtu, gid_index) in
+            (option::of(0_u16..=4_096), option::of(select(PathMtu::ALL.to_vec())), option::of(any::<u8>())),
+        (service_level, traffic_class, flow_label) in (0_u8..=15, any::<u8>(), 0_u32..=0xf_ffff),
+        (pkey, timeout, rd_atomic) in (option::of(1_u16..), 1_u8..=22, option::of(1_u8..=128)),
+        (retry_count, rnr_retry) in (0_u8..=7, 0_u8..=7),
+        flow_labels in select(vec![FlowLabels::Same, FlowLabels::PerQueuePair]),
+        memory in select(vec![Memory::Host, Memory::HugePages]),
+    ) -> RdmaOptions {
+        RdmaOptions {
+            depth,
+            post_list: post_list.min(depth),
+            cq_mod,
+            inline_bytes,
+            mtu,
+            gid_index,
+            service_level,
+            traffic_class,
+            flow_label,
+            flow_labels,
+            pkey,
+            timeout,
+            retry_count,
+            rnr_retry,
+            rd_atomic,
+            memory,
+        }
+    }
+}
+
+prop_compose! {
     fn any_case()(
         kind in select(TestKind::ALL.to_vec()),
         size in 1_u64..=1 << 20,
@@ -332,17 +426,20 @@ prop_compose! {
         warmup in 0_u64..=600_000_000_000,
         verify in select(vec![Verify::Off, Verify::Sampled]),
         rate in option::of(1e6..=1e13_f64),
+        rdma in any_rdma(),
     ) -> TestCase {
         let latency = kind.spread() == Spread::Latency;
+        let tcp = kind.means() == Means::Tcp;
         TestCase {
             kind,
             size: Bytes(size),
             streams: if latency { 1 } else { streams },
-            wait,
+            wait: if tcp { wait } else { WaitMode::Spinning },
             window: Duration::from_nanos(window),
             warmup: Duration::from_nanos(warmup),
             verify,
-            rate_limit: if latency { None } else { rate.map(BitsPerSecond) },
+            rate_limit: if latency || !tcp { None } else { rate.map(BitsPerSecond) },
+            rdma: if tcp { None } else { Some(rdma) },
         }
     }
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::bounds;
+use super::bounds::{self, within};
 use super::gates_spec::{GatesSpec, PopulationSpec};
 use super::sizes::{SizesError, refuse_repetition};
 use super::spec::{PlanSpec, TestSpec};
 use super::{
-    Budget, Duplex, Gates, Pattern, Plan, PlanError, PopulationGate, RailMode, RailsOf, Retest, Spread,
-    TestCase, TestKind, Verify, WaitMode,
+    Budget, Duplex, Gates, Means, Pattern, Plan, PlanError, PopulationGate, RailMode, RailsOf, Retest,
+    Spread, TestCase, TestKind, Verify, WaitMode,
 };
 use crate::ids::RailId;
 use crate::units::{BitsPerSecond, Bytes, exact_duration};
@@ -65,7 +65,7 @@ fn cases(spec: &PlanSpec) -> Result<Vec<TestCase>, PlanError> {
 fn tests(spec: &PlanSpec) -> Result<Vec<TestSpec>, PlanError> {
     match (&spec.tests, &spec.test) {
         (Some(_), Some(_)) => Err(PlanError::TwoTestLists),
-        (None, None) => Ok(TestKind::ALL.map(TestSpec::of).to_vec()),
+        (None, None) => Ok(TestKind::DEFAULT.map(TestSpec::of).to_vec()),
         (None, Some(tables)) if tables.is_empty() => Err(PlanError::Empty { key: "test" }),
         (None, Some(tables)) => Ok(tables.clone()),
         (Some(kinds), None) if kinds.is_empty() => Err(PlanError::Empty { key: "tests" }),
@@ -79,15 +79,11 @@ fn tests(spec: &PlanSpec) -> Result<Vec<TestSpec>, PlanError> {
 /// A test's parameters and its sizes; the size of the template is the first of them.
 fn template(test: &TestSpec, spec: &PlanSpec) -> Result<(TestCase, Vec<Bytes>), PlanError> {
     let kind = test.kind;
-    let (streams, rate_limit) = match kind.spread() {
-        Spread::Bandwidth => (
-            test.streams.or(spec.streams).unwrap_or(bounds::DEFAULT_STREAMS),
-            test.rate_limit.or(spec.rate_limit),
-        ),
+    let streams = match kind.spread() {
+        Spread::Bandwidth => test.streams.or(spec.streams).unwrap_or(bounds::DEFAULT_STREAMS),
         Spread::Latency => {
-            refuse_for_latency("streams", kind, test.streams.is_some_and(|streams| streams != 1))?;
-            refuse_for_latency("rate_limit", kind, test.rate_limit.is_some())?;
-            (1, None)
+            refuse_for("streams", kind, test.streams.is_some_and(|streams| streams != 1))?;
+            1
         }
     };
     let window = test.duration.or(spec.duration).unwrap_or(bounds::DEFAULT_WINDOW);
@@ -95,21 +91,54 @@ fn template(test: &TestSpec, spec: &PlanSpec) -> Result<(TestCase, Vec<Bytes>), 
     within("streams", streams, &bounds::STREAMS, u16::to_string)?;
     time_within("duration", window, &bounds::WINDOW)?;
     time_within("warmup", warmup, &bounds::WARMUP)?;
-    if let Some(rate) = rate_limit {
-        within("rate_limit", rate, &bounds::RATE_LIMIT, show_rate)?;
-    }
+    let (wait, rdma) = match kind.means() {
+        Means::Tcp => {
+            refuse_for("test.rdma", kind, test.rdma.is_some())?;
+            (test.wait.or(spec.wait).unwrap_or(WaitMode::Blocking), None)
+        }
+        Means::Rdma(_) => {
+            refuse_for("test.wait", kind, test.wait == Some(WaitMode::Blocking))?;
+            let options = spec.rdma.unwrap_or_default().overridden_by(test.rdma.unwrap_or_default());
+            (WaitMode::Spinning, Some(options.validate()?))
+        }
+    };
     let sizes = sizes(test, spec)?;
     let template = TestCase {
         kind,
         size: sizes[0],
         streams,
-        wait: test.wait.or(spec.wait).unwrap_or(WaitMode::Blocking),
+        wait,
         window,
         warmup,
         verify: test.verify.or(spec.verify).unwrap_or(Verify::Off),
-        rate_limit,
+        rate_limit: rate_limit(test, spec)?,
+        rdma,
     };
     Ok((template, sizes))
+}
+
+/// The upper bound on a test's rate. Nothing paces RDMA, so a bound for it is refused wherever it stands.
+fn rate_limit(test: &TestSpec, spec: &PlanSpec) -> Result<Option<BitsPerSecond>, PlanError> {
+    let kind = test.kind;
+    let limit = match (kind.means(), kind.spread()) {
+        (Means::Tcp, Spread::Bandwidth) => test.rate_limit.or(spec.rate_limit),
+        (Means::Tcp, Spread::Latency) => {
+            refuse_for("rate_limit", kind, test.rate_limit.is_some())?;
+            None
+        }
+        (Means::Rdma(_), Spread::Bandwidth) => {
+            refuse_for("rate_limit", kind, test.rate_limit.or(spec.rate_limit).is_some())?;
+            None
+        }
+        (Means::Rdma(_), Spread::Latency) => {
+            refuse_for("rate_limit", kind, test.rate_limit.is_some())?;
+            None
+        }
+    };
+    if let Some(rate) = limit {
+        within("rate_limit", rate, &bounds::RATE_LIMIT, show_rate)?;
+    }
+    Ok(limit)
 }
 
 /// The sizes of a test, at least one.
@@ -193,21 +222,8 @@ fn show_rate(rate: &BitsPerSecond) -> String {
     rate.exact()
 }
 
-/// A value that compares with neither end, as NaN does, is outside.
-fn within<T: PartialOrd>(
-    key: &'static str,
-    value: T,
-    range: &RangeInclusive<T>,
-    show: impl Fn(&T) -> String,
-) -> Result<(), PlanError> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    Err(PlanError::OutOfRange { key, value: show(&value), low: show(range.start()), high: show(range.end()) })
-}
-
-fn refuse_for_latency(key: &'static str, kind: TestKind, set: bool) -> Result<(), PlanError> {
-    if set { Err(PlanError::NotForLatency { key, kind }) } else { Ok(()) }
+fn refuse_for(key: &'static str, kind: TestKind, set: bool) -> Result<(), PlanError> {
+    if set { Err(PlanError::DoesNotApply { key, kind }) } else { Ok(()) }
 }
 
 fn first_repeated<T: Copy + Ord>(items: &[T]) -> Option<T> {

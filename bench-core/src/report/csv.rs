@@ -40,7 +40,7 @@ fn purpose(cell: &CellReport) -> String {
 type Field = fn(&CellReport) -> String;
 
 /// The columns in order. Names carry the unit; a new one goes to the end.
-const COLUMNS: [(&str, Field); 27] = [
+const COLUMNS: [(&str, Field); 28] = [
     ("id", |c| c.id.to_string()),
     ("test", |c| c.test.to_string()),
     ("size_bytes", |c| c.size_bytes.to_string()),
@@ -57,8 +57,9 @@ const COLUMNS: [(&str, Field); 27] = [
     ("bw_avg_gbps", |c| or_empty(c.bandwidth.as_ref().map(|b| b.bw_avg_gbps))),
     ("bw_min_slice_gbps", |c| or_empty(c.bandwidth.as_ref().and_then(|b| b.bw_min_slice_gbps))),
     ("variation", |c| or_empty(c.bandwidth.as_ref().and_then(|b| b.variation))),
-    ("sender_gbps", |c| or_empty(c.bandwidth.as_ref().map(|b| b.sender_gbps))),
-    ("receiver_gbps", |c| or_empty(c.bandwidth.as_ref().map(|b| b.receiver_gbps))),
+    ("sender_gbps", |c| or_empty(c.bandwidth.as_ref().and_then(|b| b.sender_gbps))),
+    ("receiver_gbps", |c| or_empty(c.bandwidth.as_ref().and_then(|b| b.receiver_gbps))),
+    ("message_rate_mpps", |c| or_empty(c.bandwidth.as_ref().and_then(|b| b.message_rate_mpps))),
     ("retransmits", |c| or_empty(c.bandwidth.as_ref().and_then(|b| b.retransmits))),
     ("lat_count", |c| or_empty(c.latency.as_ref().map(|l| l.count))),
     ("lat_min_us", |c| or_empty(c.latency.as_ref().map(|l| l.lat_min_us))),

@@ -4,44 +4,48 @@ use std::fmt;
 use std::sync::Arc;
 
 use bench_core::node::Capability;
-use bench_core::plan::TestKind;
+use bench_core::plan::{Means, TestKind};
 
+use super::Backend;
 use super::sim::{Sim, SimNetwork};
 use super::tcp::Tcp;
-use super::{Backend, verbs};
+use super::verbs::Verbs;
 
 /// The backends of one worker.
 #[derive(Clone)]
 pub struct Backends {
     sockets: Arc<dyn Backend>,
+    rdma: Arc<dyn Backend>,
 }
 
 /// The backends that move real data.
 pub fn backends() -> Backends {
-    Backends { sockets: Arc::new(Tcp) }
+    Backends { sockets: Arc::new(Tcp), rdma: Arc::new(Verbs) }
 }
 
 impl Backends {
     /// Backends that measure on a modelled fabric instead.
     pub fn simulated(network: Arc<SimNetwork>) -> Self {
-        Self::with_sockets(Arc::new(Sim::new(network)))
+        let model: Arc<dyn Backend> = Arc::new(Sim::new(network));
+        Self { sockets: Arc::clone(&model), rdma: model }
     }
 
     /// Backends that use this one for the kinds of test that need sockets.
     pub fn with_sockets(sockets: Arc<dyn Backend>) -> Self {
-        Self { sockets }
+        Self { sockets, rdma: Arc::new(Verbs) }
     }
 
     /// The backend for a kind of test.
     pub fn of(&self, kind: TestKind) -> &Arc<dyn Backend> {
-        match kind {
-            TestKind::TcpBw | TestKind::TcpLat => &self.sockets,
+        match kind.means() {
+            Means::Tcp => &self.sockets,
+            Means::Rdma(_) => &self.rdma,
         }
     }
 
     /// What is present, then what is absent with its reason.
     pub fn capabilities(&self) -> Vec<Capability> {
-        [self.sockets.capability(), verbs::capability()]
+        [self.sockets.capability(), self.rdma.capability()]
             .into_iter()
             .chain(NOT_BUILT.map(|name| Capability {
                 name: name.to_owned(),

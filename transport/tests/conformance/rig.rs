@@ -156,6 +156,7 @@ pub(crate) fn bandwidth_case() -> TestCase {
         warmup: Duration::from_millis(50),
         verify: Verify::Off,
         rate_limit: None,
+        rdma: None,
     }
 }
 

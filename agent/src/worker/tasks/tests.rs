@@ -148,6 +148,7 @@ fn prepare(id: u64) -> ToWorker {
         warmup: Duration::ZERO,
         verify: Verify::Off,
         rate_limit: None,
+        rdma: None,
     };
     ToWorker::Prepare(CellTask {
         id: TaskId(id),

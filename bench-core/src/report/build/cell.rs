@@ -66,8 +66,9 @@ fn bandwidth_report(figure: &BandwidthFigure) -> BandwidthReport {
         bw_max_slice_gbps: figure.slices.map(|slices| fine(slices.max.gbps())),
         slices: figure.slices.map(|slices| slices.slices),
         variation: figure.slices.map(|slices| fine(slices.variation)),
-        sender_gbps: fine(figure.sender.gbps()),
-        receiver_gbps: fine(figure.receiver.gbps()),
+        sender_gbps: figure.sender.map(|rate| fine(rate.gbps())),
+        receiver_gbps: figure.receiver.map(|rate| fine(rate.gbps())),
+        message_rate_mpps: figure.message_rate_mpps.map(fine),
         retransmits: figure.retransmits,
         window_ms: fine(figure.window.as_secs_f64() * 1e3),
     }
@@ -143,6 +144,7 @@ fn check(seen: &Observation) -> Option<DataCheck> {
     match &seen.outcome {
         Outcome::Measured(Measurement::Bandwidth(sample)) => Some(sample.check),
         Outcome::Measured(Measurement::Latency(sample)) => Some(sample.check),
+        Outcome::Measured(Measurement::Passive { check }) => Some(*check),
         Outcome::Measured(Measurement::Responder { .. }) | Outcome::Failed(_) => None,
     }
 }
@@ -181,7 +183,9 @@ fn limit(limit: &Limit) -> LimitReport {
 fn evidence(view: &RunView<'_>, node: NodeIndex, seen: &Observation) -> EvidenceReport {
     let (cpu_ns, failure) = match &seen.outcome {
         Outcome::Measured(Measurement::Bandwidth(sample)) => (sample.cpu_ns, None),
-        Outcome::Measured(Measurement::Latency(_) | Measurement::Responder { .. }) => (None, None),
+        Outcome::Measured(
+            Measurement::Latency(_) | Measurement::Responder { .. } | Measurement::Passive { .. },
+        ) => (None, None),
         Outcome::Failed(failure) => (None, Some(failure)),
     };
     EvidenceReport {

@@ -42,6 +42,7 @@ fn case(case: &TestCase) -> CaseReport {
         warmup_ms: fine(case.warmup.as_secs_f64() * 1e3),
         verify: case.verify,
         rate_limit_gbps: case.rate_limit.map(|rate| fine(rate.gbps())),
+        rdma: case.rdma,
     }
 }
 

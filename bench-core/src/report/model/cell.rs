@@ -74,10 +74,11 @@ pub struct AttemptReport {
     pub attempt: u16,
 }
 
-/// What a bandwidth cell reached. The receiver's bytes are the figure.
+/// What a bandwidth cell reached. The figure is what the receiver counted, or the sender where the receiver of an RDMA
+/// write is not told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BandwidthReport {
-    /// The figure: the receiver's rate inside the counted window, Gb/s.
+    /// The figure: the counting end's rate inside the counted window, Gb/s.
     pub bw_avg_gbps: f64,
     /// Rate of the slowest slice; null with too few slices.
     pub bw_min_slice_gbps: Option<f64>,
@@ -87,10 +88,12 @@ pub struct BandwidthReport {
     pub slices: Option<u32>,
     /// Standard deviation of the slices' rates over their mean; null with too few slices.
     pub variation: Option<f64>,
-    /// The sender's rate over its own window, Gb/s.
-    pub sender_gbps: f64,
-    /// The receiver's rate over its own window, Gb/s.
-    pub receiver_gbps: f64,
+    /// The sender's rate over its own window, Gb/s; null where it cannot count, as the end that is read from.
+    pub sender_gbps: Option<f64>,
+    /// The receiver's rate over its own window, Gb/s; null where it cannot count, as the end that is written to.
+    pub receiver_gbps: Option<f64>,
+    /// Messages a second, in millions; null for TCP, a stream of bytes.
+    pub message_rate_mpps: Option<f64>,
     /// Segments sent again over the cell's life.
     pub retransmits: Option<u64>,
     /// Length of the counted window, milliseconds.

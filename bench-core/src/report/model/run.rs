@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::{Duplex, Pattern, RailMode, TestKind, Verify, WaitMode};
 use crate::topology::{Confidence, LinkLayer};
+use crate::verbs::RdmaOptions;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +65,7 @@ pub struct CaseReport {
     pub test: TestKind,
     /// Message size, bytes.
     pub size_bytes: u64,
-    /// Parallel connections.
+    /// Parallel connections, or queue pairs.
     pub streams: u16,
     /// How a thread waits for data.
     pub wait: WaitMode,
@@ -76,6 +77,8 @@ pub struct CaseReport {
     pub verify: Verify,
     /// Upper bound on the rate of a cell, Gb/s.
     pub rate_limit_gbps: Option<f64>,
+    /// Parameters of an RDMA test; null for every other.
+    pub rdma: Option<RdmaOptions>,
 }
 
 /// The limits of a plan.

@@ -15,7 +15,7 @@ use bench_core::ids::{NodeIndex, RailId};
 use bench_core::measure::Measurement;
 use bench_core::message::{CellTask, EndpointInfo, Peer};
 use bench_core::node::Capability;
-use bench_core::plan::TestKind;
+use bench_core::plan::Spread;
 use bench_core::record::{Evidence, Failure, FailureKind, Phase};
 
 pub use network::SimNetwork;
@@ -133,10 +133,10 @@ impl Endpoint for SimEndpoint {
         }
         let figures =
             Figures { fabric: self.network.fabric(), task: &self.task, rail: self.rail, src, dst, timing };
-        let measurement = match (self.task.case.kind, self.task.end) {
-            (TestKind::TcpBw, _) => figures.bandwidth(concurrency),
-            (TestKind::TcpLat, End::Source) => figures.latency(),
-            (TestKind::TcpLat, End::Destination) => figures.responder(),
+        let measurement = match (self.task.case.kind.spread(), self.task.end) {
+            (Spread::Bandwidth, _) => figures.bandwidth(concurrency),
+            (Spread::Latency, End::Source) => figures.latency(),
+            (Spread::Latency, End::Destination) => figures.responder(),
         };
         self.network.complete(port, self.task.end);
         Ok(measurement)

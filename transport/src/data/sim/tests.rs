@@ -44,6 +44,7 @@ fn task(kind: TestKind, node: u8, end: End) -> CellTask {
             warmup: Duration::from_millis(100),
             verify: Verify::Off,
             rate_limit: None,
+            rdma: None,
         },
         bind: Some(address(node)),
         hca: None,

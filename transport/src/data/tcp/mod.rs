@@ -23,7 +23,7 @@ use bench_core::cell::End;
 use bench_core::measure::Measurement;
 use bench_core::message::{CellTask, EndpointInfo, Peer};
 use bench_core::node::Capability;
-use bench_core::plan::{TestCase, TestKind};
+use bench_core::plan::{Spread, TestCase};
 use bench_core::record::{Evidence, Failure, Phase};
 
 use self::listen::Listener;
@@ -110,11 +110,11 @@ impl Endpoint for TcpEndpoint {
         };
         refuse_late_start(timing, clock::now())?;
         let case = &self.task.case;
-        let result = match (case.kind, self.task.end) {
-            (TestKind::TcpBw, End::Source) => bandwidth::send(&armed, case, timing, stop),
-            (TestKind::TcpBw, End::Destination) => bandwidth::receive(&armed, case, timing, stop),
-            (TestKind::TcpLat, End::Source) => latency::initiate(&armed, case, timing, stop),
-            (TestKind::TcpLat, End::Destination) => latency::respond(&armed, case, timing, stop),
+        let result = match (case.kind.spread(), self.task.end) {
+            (Spread::Bandwidth, End::Source) => bandwidth::send(&armed, case, timing, stop),
+            (Spread::Bandwidth, End::Destination) => bandwidth::receive(&armed, case, timing, stop),
+            (Spread::Latency, End::Source) => latency::initiate(&armed, case, timing, stop),
+            (Spread::Latency, End::Destination) => latency::respond(&armed, case, timing, stop),
         };
         result.map_err(|failure| unless_stopped(failure, stop))
     }
@@ -150,17 +150,17 @@ impl TcpEndpoint {
 
 /// How many connections a case has: one exchange at a time needs one.
 fn streams(case: &TestCase) -> u16 {
-    match case.kind {
-        TestKind::TcpBw => case.streams.max(1),
-        TestKind::TcpLat => 1,
+    match case.kind.spread() {
+        Spread::Bandwidth => case.streams.max(1),
+        Spread::Latency => 1,
     }
 }
 
 /// A held rate is kept with even spacing, so its pieces leave at once too.
 fn remainders(case: &TestCase) -> Remainders {
-    match (case.kind, case.rate_limit) {
-        (TestKind::TcpBw, None) => Remainders::Join,
-        (TestKind::TcpBw, Some(_)) | (TestKind::TcpLat, _) => Remainders::AtOnce,
+    match (case.kind.spread(), case.rate_limit) {
+        (Spread::Bandwidth, None) => Remainders::Join,
+        (Spread::Bandwidth, Some(_)) | (Spread::Latency, _) => Remainders::AtOnce,
     }
 }
 

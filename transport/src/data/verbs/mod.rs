@@ -21,19 +21,38 @@ mod usable;
 
 use std::sync::OnceLock;
 
+use bench_core::message::CellTask;
 use bench_core::node::Capability;
+use bench_core::record::{Failure, FailureKind, Phase};
 
-/// Why this process cannot measure RDMA: the library, the devices or, where one opens, this version.
-pub(super) fn capability() -> Capability {
-    // Devices stay once they were there, and opening one takes milliseconds on real ones.
-    static USABLE: OnceLock<()> = OnceLock::new();
-    let absent = match USABLE.get() {
-        Some(()) => None,
-        None => usable::usable().map(|()| *USABLE.get_or_init(|| ())).err(),
-    };
-    let reason = absent.map_or_else(
-        || "an RDMA device opens, but this version has no RDMA tests".to_owned(),
-        |a| a.to_string(),
-    );
-    Capability { name: "verbs".to_owned(), absent: Some(reason) }
+use super::{Backend, Endpoint};
+
+/// Measures with RDMA over reliable connections.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Verbs;
+
+impl Backend for Verbs {
+    /// Why this process cannot measure RDMA: the library, the devices or, where one opens, this version.
+    fn capability(&self) -> Capability {
+        // Devices stay once they were there, and opening one takes milliseconds on real ones.
+        static USABLE: OnceLock<()> = OnceLock::new();
+        let absent = match USABLE.get() {
+            Some(()) => None,
+            None => usable::usable().map(|()| *USABLE.get_or_init(|| ())).err(),
+        };
+        let reason = absent.map_or_else(
+            || "an RDMA device opens, but this version has no RDMA tests".to_owned(),
+            |a| a.to_string(),
+        );
+        Capability { name: "verbs".to_owned(), absent: Some(reason) }
+    }
+
+    fn prepare(&self, task: &CellTask) -> Result<Box<dyn Endpoint>, Failure> {
+        Err(Failure {
+            kind: FailureKind::Unsupported,
+            phase: Phase::Prepare,
+            detail: format!("this version has no {}", task.case.kind),
+            remedy: None,
+        })
+    }
 }

@@ -56,7 +56,7 @@ pub(crate) mod send_flag {
     pub(crate) const INLINE: u32 = 1 << 3;
 }
 
-/// Set in [`super::Wc::opcode`] where a receive completed (`IBV_WC_RECV`).
+/// Set in [`super::work::Wc::opcode`] where a receive completed (`IBV_WC_RECV`).
 pub(crate) const WC_RECV: u32 = 1 << 7;
 
 /// `IBV_WC_SUCCESS`.

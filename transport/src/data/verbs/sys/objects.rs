@@ -13,7 +13,7 @@ pub(crate) struct Device {
     _ops: [*mut c_void; 2],
     /// `enum ibv_node_type`, signed.
     pub(crate) node_type: c_int,
-    /// `enum ibv_transport_type`, signed: [`super::constants::TRANSPORT_IB`] for InfiniBand and RoCE.
+    /// `enum ibv_transport_type`, signed: 0 (`IBV_TRANSPORT_IB`) for InfiniBand and RoCE.
     pub(crate) transport_type: c_int,
     /// The device's name, such as `mlx5_0`, with a final zero.
     pub(crate) name: [c_char; 64],
