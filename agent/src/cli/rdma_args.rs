@@ -14,7 +14,7 @@ pub struct RdmaArgs {
     /// Work requests handed over in one call. Default: 1.
     #[arg(short = 'l', long, value_name = "N")]
     pub post_list: Option<u16>,
-    /// Messages for one completion of a bandwidth test. Default: 100.
+    /// Messages for one completion of a bandwidth test. Default: 100 up to 8 KiB, else 1.
     #[arg(short = 'Q', long, value_name = "N")]
     pub cq_mod: Option<u16>,
     /// Messages up to this many bytes travel inside the work request. Default: 220 for latency, none for bandwidth.

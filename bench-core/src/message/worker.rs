@@ -12,6 +12,7 @@ use crate::plan::TestCase;
 use crate::record::{Evidence, Failure, FailureKind, Outcome, Phase};
 use crate::time::Mono;
 use crate::units::BitsPerSecond;
+use crate::verbs::VerbsInfo;
 
 /// One end of one attempt of a cell inside a worker; unique within the worker's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -57,7 +58,7 @@ impl CellTask {
     }
 }
 
-/// Where an end listens. Travels over the authenticated mesh only.
+/// Where an end is found. Travels over the authenticated mesh only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndpointInfo {
     /// A TCP listener. Every stream begins with the token, so a stranger's connection is dropped.
@@ -67,6 +68,8 @@ pub enum EndpointInfo {
         /// 128 random bits of this attempt.
         token: [u8; 16],
     },
+    /// Queue pairs and memory of an RDMA device.
+    Verbs(Box<VerbsInfo>),
     /// An endpoint of the modelled fabric.
     Sim {
         /// Its number in the model.

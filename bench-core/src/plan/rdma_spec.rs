@@ -85,7 +85,7 @@ impl RdmaSpec {
         let options = RdmaOptions {
             depth: self.depth.unwrap_or(default.depth),
             post_list: self.post_list.unwrap_or(default.post_list),
-            cq_mod: self.cq_mod.unwrap_or(default.cq_mod),
+            cq_mod: self.cq_mod,
             inline_bytes: self.inline_bytes,
             mtu: self.mtu,
             gid_index: self.gid_index,
@@ -102,7 +102,7 @@ impl RdmaSpec {
         };
         within("rdma.depth", options.depth, &bounds::DEPTH, u16::to_string)?;
         within("rdma.post_list", options.post_list, &bounds::POST_LIST, u16::to_string)?;
-        within("rdma.cq_mod", options.cq_mod, &bounds::CQ_MOD, u16::to_string)?;
+        within("rdma.cq_mod", options.cq_mod.unwrap_or(1), &bounds::CQ_MOD, u16::to_string)?;
         within("rdma.inline_bytes", options.inline_bytes.unwrap_or(0), &bounds::INLINE, u16::to_string)?;
         within("rdma.service_level", options.service_level, &bounds::SERVICE_LEVEL, u8::to_string)?;
         within("rdma.flow_label", options.flow_label, &bounds::FLOW_LABEL, u32::to_string)?;
@@ -123,7 +123,7 @@ impl From<RdmaOptions> for RdmaSpec {
         Self {
             depth: Some(options.depth),
             post_list: Some(options.post_list),
-            cq_mod: Some(options.cq_mod),
+            cq_mod: options.cq_mod,
             inline_bytes: options.inline_bytes,
             mtu: options.mtu,
             gid_index: options.gid_index,

@@ -398,7 +398,7 @@ prop_compose! {
         RdmaOptions {
             depth,
             post_list: post_list.min(depth),
-            cq_mod,
+            cq_mod: Some(cq_mod),
             inline_bytes,
             mtu,
             gid_index,

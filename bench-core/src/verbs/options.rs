@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::PathMtu;
+use crate::units::Bytes;
 
 /// How the queue pairs of a case are made and used. Names and defaults are perftest's where it has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,8 +12,8 @@ pub struct RdmaOptions {
     pub depth: u16,
     /// Work requests handed over in one call (perftest `-l`).
     pub post_list: u16,
-    /// Messages for one completion, bandwidth only (perftest `-Q`).
-    pub cq_mod: u16,
+    /// Messages for one completion, bandwidth only (perftest `-Q`); `None`: 100 for messages up to 8 KiB, else 1.
+    pub cq_mod: Option<u16>,
     /// Messages up to this many bytes travel inside the work request (perftest `-I`); `None`: 220 for latency tests,
     /// none for bandwidth tests, less where the device takes less.
     pub inline_bytes: Option<u16>,
@@ -63,12 +64,21 @@ pub enum Memory {
     HugePages,
 }
 
+impl RdmaOptions {
+    /// Messages for one completion of a bandwidth test with messages of this size: what was asked for, else perftest's
+    /// rule; never more than are under way, since the last of them must tell of the others.
+    pub fn completions_every(&self, size: Bytes) -> u16 {
+        let customary = if size.get() > MOST_MODERATED_BYTES { 1 } else { 100 };
+        self.cq_mod.unwrap_or(customary).clamp(1, self.depth.max(1))
+    }
+}
+
 impl Default for RdmaOptions {
     fn default() -> Self {
         Self {
             depth: 128,
             post_list: 1,
-            cq_mod: 100,
+            cq_mod: None,
             inline_bytes: None,
             mtu: None,
             gid_index: None,
@@ -83,5 +93,26 @@ impl Default for RdmaOptions {
             rd_atomic: None,
             memory: Memory::Host,
         }
+    }
+}
+
+/// Messages above this many bytes complete one by one (`MSG_SIZE_CQ_MOD_LIMIT` of perftest).
+const MOST_MODERATED_BYTES: u64 = 8192;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_messages_share_completions_and_never_more_than_are_under_way() {
+        let every = |cq_mod, depth, size| {
+            RdmaOptions { cq_mod, depth, ..RdmaOptions::default() }.completions_every(Bytes(size))
+        };
+        assert_eq!(every(None, 128, 64), 100);
+        assert_eq!(every(None, 128, 8192), 100);
+        assert_eq!(every(None, 128, 8193), 1);
+        assert_eq!(every(None, 16, 64), 16);
+        assert_eq!(every(Some(200), 128, 1 << 20), 128);
+        assert_eq!(every(Some(8), 128, 1 << 20), 8);
     }
 }

@@ -7,6 +7,9 @@
 //! Dropping an endpoint releases everything, in any state.
 
 mod backends;
+mod buffer;
+mod payload;
+mod sampler;
 pub mod sim;
 pub mod tcp;
 mod verbs;
@@ -161,6 +164,9 @@ fn out_of_order(phase: Phase) -> Failure {
         remedy: Some("report this: the caller and the backend disagree on the order of steps".to_owned()),
     }
 }
+
+/// 128 random bits of one attempt: admits streams, and seeds the data that is sent.
+type Token = [u8; 16];
 
 /// How long a sleep may keep a thread from looking at [`Stop`].
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);

@@ -15,7 +15,7 @@ use crate::rig::{Rig, bandwidth_case, timing};
 fn address(info: &EndpointInfo) -> SocketAddr {
     match info {
         EndpointInfo::Tcp { addr, .. } => *addr,
-        EndpointInfo::Sim { .. } => panic!("not a TCP endpoint"),
+        EndpointInfo::Verbs(_) | EndpointInfo::Sim { .. } => panic!("not a TCP endpoint"),
     }
 }
 

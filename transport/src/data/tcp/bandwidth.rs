@@ -12,13 +12,13 @@ use bench_core::time::Mono;
 use bench_core::units::BitsPerSecond;
 use rustix::io::Errno;
 
-use super::buffer::PageBuffer;
-use super::counter::{Counter, sample};
 use super::pace::{Pacer, Turn};
-use super::payload::{Checker, Payload, combined};
 use super::stream::{Received, Sent, Stream};
 use super::{Armed, failure};
 use crate::clock;
+use crate::data::buffer::PageBuffer;
+use crate::data::payload::{Checker, Payload, combined};
+use crate::data::sampler::{Counter, sample};
 use crate::data::{PEER_GRACE, Stop, Timing, cancelled, wait_until};
 
 /// The source's end: sends, and returns what it handed to the kernel inside the window.

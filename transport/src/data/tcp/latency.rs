@@ -9,11 +9,11 @@ use bench_core::record::{Failure, FailureKind, Phase};
 use bench_core::time::Mono;
 use rustix::io::Errno;
 
-use super::counter::Stage;
-use super::payload::{Checker, Payload};
 use super::stream::{Received, Sent, Stream};
 use super::{Armed, failure};
 use crate::clock;
+use crate::data::payload::{Checker, Payload};
+use crate::data::sampler::Stage;
 use crate::data::{Stop, Timing, cancelled, wait_until};
 
 /// The initiator's end: sends pings and times the answers.

@@ -9,14 +9,13 @@
 //! caller's.
 
 mod bandwidth;
-mod buffer;
-mod counter;
+
 mod dial;
 mod failure;
 mod latency;
 mod listen;
 mod pace;
-mod payload;
+
 mod stream;
 
 use bench_core::cell::End;
@@ -28,7 +27,7 @@ use bench_core::record::{Evidence, Failure, Phase};
 
 use self::listen::Listener;
 use self::stream::{Remainders, Stream};
-use super::{Backend, Endpoint, Stop, Timing, out_of_order, refuse_late_start, unless_stopped};
+use super::{Backend, Endpoint, Stop, Timing, Token, out_of_order, refuse_late_start, unless_stopped};
 use crate::clock;
 
 /// Measures over TCP sockets. Works on every node.
@@ -80,9 +79,6 @@ struct Armed {
     streams: Vec<Stream>,
     token: Token,
 }
-
-/// 128 random bits of one attempt: admits streams, and seeds the data that is sent.
-type Token = [u8; 16];
 
 impl Endpoint for TcpEndpoint {
     fn info(&self) -> Option<EndpointInfo> {

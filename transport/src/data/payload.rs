@@ -10,11 +10,11 @@ use bench_core::plan::Verify;
 
 use super::Token;
 use super::buffer::PageBuffer;
-use super::counter::Stage;
+use super::sampler::Stage;
 
 /// What a stream carries.
 #[derive(Debug)]
-pub(super) struct Payload {
+pub(in crate::data) struct Payload {
     /// One period and one block more, so that a block that begins anywhere in the period is one slice.
     bytes: PageBuffer,
     block: usize,
@@ -31,7 +31,7 @@ enum Repeat {
 
 impl Payload {
     /// The data of stream `index` in blocks of `block` bytes. Both ends build the same from the token.
-    pub(super) fn new(token: &Token, index: u16, block: usize, verify: Verify) -> Self {
+    pub(in crate::data) fn new(token: &Token, index: u16, block: usize, verify: Verify) -> Self {
         let (head, tail) = token.split_at(8);
         let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
         let mut rng = Rng::of(&[word(head), word(tail), index.into()]);
@@ -53,7 +53,7 @@ impl Payload {
 
     /// The block that begins at this position of the stream.
     #[inline]
-    pub(super) fn block(&self, position: u64) -> &[u8] {
+    pub(in crate::data) fn block(&self, position: u64) -> &[u8] {
         let start = self.start(position);
         &self.bytes[start..start + self.block]
     }
@@ -68,7 +68,7 @@ impl Payload {
 
 /// Compares what arrives: all of it outside the window, one receive of [`SAMPLE_EVERY`] inside.
 #[derive(Debug)]
-pub(super) struct Checker {
+pub(in crate::data) struct Checker {
     payload: Option<Payload>,
     position: u64,
     receives: u64,
@@ -78,7 +78,7 @@ pub(super) struct Checker {
 
 impl Checker {
     /// A checker that compares with `payload`, if it is asked to.
-    pub(super) fn new(payload: Payload, verify: Verify) -> Self {
+    pub(in crate::data) fn new(payload: Payload, verify: Verify) -> Self {
         Self {
             payload: match verify {
                 Verify::Off => None,
@@ -93,7 +93,7 @@ impl Checker {
 
     /// Takes the next bytes of the stream: at most one block.
     #[inline]
-    pub(super) fn take(&mut self, data: &[u8], stage: Stage) {
+    pub(in crate::data) fn take(&mut self, data: &[u8], stage: Stage) {
         if let Some(payload) = &self.payload {
             self.receives += 1;
             let wanted = match stage {
@@ -111,7 +111,7 @@ impl Checker {
     }
 
     /// The result over the stream's life.
-    pub(super) fn result(&self) -> DataCheck {
+    pub(in crate::data) fn result(&self) -> DataCheck {
         match (&self.payload, self.different) {
             (None, _) => DataCheck::Unchecked,
             (Some(_), Some(different)) => different,
@@ -121,7 +121,7 @@ impl Checker {
 }
 
 /// One result for a cell: the first difference, else the sum of what was compared.
-pub(super) fn combined(checks: impl IntoIterator<Item = DataCheck>) -> DataCheck {
+pub(in crate::data) fn combined(checks: impl IntoIterator<Item = DataCheck>) -> DataCheck {
     checks
         .into_iter()
         .reduce(|all, next| match (all, next) {

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 /// Bytes that begin on a page.
 #[derive(Debug)]
-pub(super) struct PageBuffer {
+pub(in crate::data) struct PageBuffer {
     memory: Vec<u8>,
     start: usize,
     length: usize,
@@ -15,7 +15,7 @@ pub(super) struct PageBuffer {
 
 impl PageBuffer {
     /// `length` zero bytes.
-    pub(super) fn zeroed(length: usize) -> Self {
+    pub(in crate::data) fn zeroed(length: usize) -> Self {
         let memory = vec![0; length + PAGE_BYTES];
         // `align_offset` may give up by its contract; then the bytes begin where they begin.
         let start = memory.as_ptr().align_offset(PAGE_BYTES);

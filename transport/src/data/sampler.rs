@@ -13,7 +13,7 @@ use crate::data::Timing;
 
 /// Where a clock reading lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(in crate::data) enum Stage {
     /// Before the window.
     Before,
     /// In it.
@@ -24,7 +24,7 @@ pub(super) enum Stage {
 
 /// The bytes of one stream.
 #[derive(Debug)]
-pub(super) struct Counter {
+pub(in crate::data) struct Counter {
     window: Window,
     interval: Duration,
     stage: Stage,
@@ -40,7 +40,7 @@ pub(super) struct Counter {
 
 impl Counter {
     /// A counter for the window of `timing`.
-    pub(super) fn new(timing: &Timing) -> Self {
+    pub(in crate::data) fn new(timing: &Timing) -> Self {
         let interval = BandwidthSample::mark_interval(timing.window);
         let marks = timing.window.as_nanos() / interval.as_nanos().max(1);
         let marks = usize::try_from(marks)
@@ -60,7 +60,7 @@ impl Counter {
 
     /// Counts `bytes` that were done by `now`, and tells where that lies.
     #[inline]
-    pub(super) fn add(&mut self, now: Mono, bytes: usize) -> Stage {
+    pub(in crate::data) fn add(&mut self, now: Mono, bytes: usize) -> Stage {
         if now >= self.next {
             self.cross(now);
         }
@@ -72,7 +72,7 @@ impl Counter {
 
     /// Takes note of an instant at which nothing was done.
     #[inline]
-    pub(super) fn look(&mut self, now: Mono) {
+    pub(in crate::data) fn look(&mut self, now: Mono) {
         if now >= self.next {
             self.cross(now);
         }
@@ -107,7 +107,12 @@ impl Counter {
 }
 
 /// The sample of a cell from its streams' counters, which are of one window.
-pub(super) fn sample(counters: &[Counter], timing: &Timing, block: u64, check: DataCheck) -> BandwidthSample {
+pub(in crate::data) fn sample(
+    counters: &[Counter],
+    timing: &Timing,
+    block: u64,
+    check: DataCheck,
+) -> BandwidthSample {
     let block = block.max(1);
     let marks = counters.first().map_or(0, |counter| counter.marks);
     let interval_ns = BandwidthSample::mark_interval(timing.window).as_nanos() as u64;
