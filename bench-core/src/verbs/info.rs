@@ -26,6 +26,8 @@ pub struct VerbsInfo {
     pub max_reads_out: u8,
     /// Reads that a queue pair of the device can answer at the same time.
     pub max_reads_in: u8,
+    /// Receives that it keeps posted on each queue pair; 0 where the test needs none.
+    pub receives: u32,
     /// Its queue pairs; the n-th of one end talks to the n-th of the other.
     pub queue_pairs: Vec<QueuePairAddress>,
     /// Its registered memory.

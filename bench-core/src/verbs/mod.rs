@@ -1,5 +1,6 @@
 //! RDMA over verbs: its operations and parameters, how two ports find each other, and what completions mean.
 
+mod by_hand;
 mod gid;
 mod info;
 mod mtu;
@@ -10,6 +11,7 @@ mod pkey;
 mod port;
 mod status;
 
+pub use by_hand::{HandRun, perftest_command};
 pub use gid::{Gid, GidFamily, GidKind, GidRow};
 pub use info::{Grh, QueuePairAddress, RemoteMemory, VerbsInfo};
 pub use mtu::{NoPathMtu, PathMtu};

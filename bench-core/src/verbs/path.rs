@@ -245,6 +245,7 @@ mod tests {
             mtu: PathMtu::B4096,
             max_reads_out: 16,
             max_reads_in: 16,
+            receives: 0,
             queue_pairs: vec![QueuePairAddress { number: 1, psn: 2 }],
             memory: RemoteMemory { address: 0, rkey: 0, bytes: 0 },
             seed: [0; 16],

@@ -98,6 +98,19 @@ impl Timing {
     }
 }
 
+impl Timing {
+    /// The phase of the traffic at `now`.
+    fn phase(&self, now: Mono) -> Phase {
+        if now < self.at {
+            Phase::Armed
+        } else if now < self.window_start() {
+            Phase::Warmup
+        } else {
+            Phase::Measure
+        }
+    }
+}
+
 /// Asks a running endpoint to stop. Cheap to clone; once set it stays set.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);

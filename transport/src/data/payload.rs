@@ -135,7 +135,8 @@ pub(in crate::data) fn combined(checks: impl IntoIterator<Item = DataCheck>) -> 
         .unwrap_or(DataCheck::Unchecked)
 }
 
-fn difference(expected: &[u8], got: &[u8], position: u64) -> Option<DataCheck> {
+/// The first byte in which both differ; `position` is that of the first byte in its stream.
+pub(in crate::data) fn difference(expected: &[u8], got: &[u8], position: u64) -> Option<DataCheck> {
     if expected == got {
         return None;
     }
@@ -149,7 +150,7 @@ const PERIOD: usize = 524_309;
 
 /// Inside the window one receive of this many is compared: a `memcmp` costs about a third of the copy that the
 /// receive made, so this costs about 2 % of the receiver's time.
-const SAMPLE_EVERY: u64 = 16;
+pub(in crate::data) const SAMPLE_EVERY: u64 = 16;
 
 #[cfg(test)]
 mod tests {

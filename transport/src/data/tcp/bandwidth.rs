@@ -107,7 +107,7 @@ impl Sender<'_> {
         let mut now = self.timing.at;
         while now < end {
             if self.stop.is_set() {
-                return Err(cancelled(failure::phase(self.timing, now)));
+                return Err(cancelled(self.timing.phase(now)));
             }
             if let Some(pacer) = &self.pacer
                 && pacer.turn(now) == Turn::Later
@@ -167,7 +167,7 @@ impl Sender<'_> {
     }
 
     fn broken(&self, errno: Errno, now: Mono) -> Failure {
-        failure::broken(self.stream, errno, failure::phase(self.timing, now))
+        failure::broken(self.stream, errno, self.timing.phase(now))
     }
 }
 
@@ -201,7 +201,7 @@ fn sink(
                 return Err(failure::closed(stream, timing, now));
             }
             Err(errno) if now < timing.window_end() => {
-                return Err(failure::broken(stream, errno, failure::phase(timing, now)));
+                return Err(failure::broken(stream, errno, timing.phase(now)));
             }
             Ok(Received::Closed) | Err(_) => {
                 counter.look(now);
@@ -209,7 +209,7 @@ fn sink(
             }
         }
         if stop.is_set() {
-            return Err(cancelled(failure::phase(timing, now)));
+            return Err(cancelled(timing.phase(now)));
         }
         if now >= patience && last >= timing.window_end() {
             break;

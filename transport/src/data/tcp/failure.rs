@@ -48,7 +48,7 @@ pub(super) fn broken(stream: &Stream, error: impl Into<io::Error>, phase: Phase)
 pub(super) fn closed(stream: &Stream, timing: &Timing, now: Mono) -> Failure {
     Failure {
         kind: FailureKind::Crash,
-        phase: phase(timing, now),
+        phase: timing.phase(now),
         detail: format!(
             "{} was closed by the peer, {} after the start of {}",
             name(stream),
@@ -63,7 +63,7 @@ pub(super) fn closed(stream: &Stream, timing: &Timing, now: Mono) -> Failure {
 pub(super) fn silent(stream: &Stream, awaited: &str, timing: &Timing, last: Mono) -> Failure {
     Failure {
         kind: FailureKind::Timeout,
-        phase: phase(timing, last.min(timing.window_end())),
+        phase: timing.phase(last.min(timing.window_end())),
         detail: format!(
             "{}: {awaited} did not come, nothing moved for {}",
             name(stream),
@@ -72,17 +72,6 @@ pub(super) fn silent(stream: &Stream, awaited: &str, timing: &Timing, last: Mono
         remedy: Some(
             "check link and switch port of this rail, and whether the peer's node still runs".to_owned(),
         ),
-    }
-}
-
-/// The phase of the traffic at `now`.
-pub(super) fn phase(timing: &Timing, now: Mono) -> Phase {
-    if now < timing.at {
-        Phase::Armed
-    } else if now < timing.window_start() {
-        Phase::Warmup
-    } else {
-        Phase::Measure
     }
 }
 

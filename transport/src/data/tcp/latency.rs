@@ -55,7 +55,7 @@ pub(super) fn initiate(
             break;
         }
         if stop.is_set() {
-            return Err(cancelled(failure::phase(timing, ended)));
+            return Err(cancelled(timing.phase(ended)));
         }
         began = ended;
     }
@@ -85,7 +85,7 @@ pub(super) fn respond(
             answered += 1;
         }
         if stop.is_set() {
-            return Err(cancelled(failure::phase(timing, clock::now())));
+            return Err(cancelled(timing.phase(clock::now())));
         }
     }
     let now = clock::now();
@@ -179,7 +179,7 @@ impl<'a> Line<'a> {
         let now = clock::now();
         let since = *idling.since.get_or_insert(now);
         if self.stop.is_set() {
-            return Err(cancelled(failure::phase(self.timing, now)));
+            return Err(cancelled(self.timing.phase(now)));
         }
         if now >= self.timing.deadline() {
             return Err(failure::silent(self.stream, "the peer's message", self.timing, since));
@@ -189,7 +189,7 @@ impl<'a> Line<'a> {
 
     #[cold]
     fn broken(&self, errno: Errno) -> Failure {
-        failure::broken(self.stream, errno, failure::phase(self.timing, clock::now()))
+        failure::broken(self.stream, errno, self.timing.phase(clock::now()))
     }
 }
 

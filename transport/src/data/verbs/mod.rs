@@ -10,11 +10,19 @@
 //!
 //! The library is loaded when a device is first asked for: a node without it lacks a capability, nothing else.
 
+mod completion_queue;
 mod context;
 mod devices;
+mod endpoint;
 mod errno;
 mod error;
+mod gpudirect;
 mod library;
+mod netdev;
+mod protection_domain;
+mod queue_pair;
+mod region;
+mod requests;
 mod result;
 mod sys;
 mod usable;
@@ -23,8 +31,9 @@ use std::sync::OnceLock;
 
 use bench_core::message::CellTask;
 use bench_core::node::Capability;
-use bench_core::record::{Failure, FailureKind, Phase};
+use bench_core::record::Failure;
 
+use self::endpoint::VerbsEndpoint;
 use super::{Backend, Endpoint};
 
 /// Measures with RDMA over reliable connections.
@@ -32,7 +41,7 @@ use super::{Backend, Endpoint};
 pub(super) struct Verbs;
 
 impl Backend for Verbs {
-    /// Why this process cannot measure RDMA: the library, the devices or, where one opens, this version.
+    /// Why this process cannot measure RDMA: the library or the devices.
     fn capability(&self) -> Capability {
         // Devices stay once they were there, and opening one takes milliseconds on real ones.
         static USABLE: OnceLock<()> = OnceLock::new();
@@ -40,19 +49,10 @@ impl Backend for Verbs {
             Some(()) => None,
             None => usable::usable().map(|()| *USABLE.get_or_init(|| ())).err(),
         };
-        let reason = absent.map_or_else(
-            || "an RDMA device opens, but this version has no RDMA tests".to_owned(),
-            |a| a.to_string(),
-        );
-        Capability { name: "verbs".to_owned(), absent: Some(reason) }
+        Capability { name: "verbs".to_owned(), absent: absent.map(|reason| reason.to_string()) }
     }
 
     fn prepare(&self, task: &CellTask) -> Result<Box<dyn Endpoint>, Failure> {
-        Err(Failure {
-            kind: FailureKind::Unsupported,
-            phase: Phase::Prepare,
-            detail: format!("this version has no {}", task.case.kind),
-            remedy: None,
-        })
+        Ok(Box::new(VerbsEndpoint::prepare(task)?))
     }
 }

@@ -59,6 +59,9 @@ pub(crate) mod send_flag {
 /// Set in [`super::work::Wc::opcode`] where a receive completed (`IBV_WC_RECV`).
 pub(crate) const WC_RECV: u32 = 1 << 7;
 
+/// `IBV_WC_RECV_RDMA_WITH_IMM`: a write with immediate arrived.
+pub(crate) const WC_RECV_RDMA_WITH_IMM: u32 = WC_RECV + 1;
+
 /// `IBV_WC_SUCCESS`.
 pub(crate) const WC_SUCCESS: u32 = 0;
 

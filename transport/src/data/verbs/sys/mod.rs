@@ -13,5 +13,10 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use objects::{Context, Device};
+pub(crate) use attributes::{
+    AhAttr, DeviceAttr, Gid, GidEntry, GlobalRoute, PortAttr, QpAttr, QpCap, QpInitAttr,
+};
+pub(crate) use inline::{poll_cq, post_recv, post_send, query_port};
+pub(crate) use objects::{Context, Cq, Device, Mr, Pd, Qp};
 pub(crate) use symbols::{LoadError, Symbols};
+pub(crate) use work::{RdmaTarget, RecvWr, SendWr, Sge, Wc};
