@@ -6,11 +6,11 @@ use bench_core::measure::{BandwidthSample, DataCheck};
 use bench_core::plan::{TestCase, Verify, WaitMode};
 use bench_core::units::{BitsPerSecond, Bytes};
 
-use crate::rig::{Rig, bandwidth_case};
+use crate::rig::Rig;
 
 // The limit keeps the socket buffers short, so the two counts can differ by little more than 1 %.
 pub(crate) fn both_ends_agree_on_the_bytes_of_the_window(rig: &Rig) {
-    let case = limited(bandwidth_case(), 1e9);
+    let case = limited(rig.bandwidth_case(), 1e9);
     let (sent, received) = rig.bandwidth(case);
     assert!(received.bytes > 0);
     let difference = sent.bytes.abs_diff(received.bytes);
@@ -21,7 +21,7 @@ pub(crate) fn both_ends_agree_on_the_bytes_of_the_window(rig: &Rig) {
 }
 
 pub(crate) fn marks_grow_and_stay_inside_the_window(rig: &Rig) {
-    let (sent, received) = rig.bandwidth(bandwidth_case());
+    let (sent, received) = rig.bandwidth(rig.bandwidth_case());
     for sample in [sent, received] {
         let expected = sample.window.length().as_millis() / BandwidthSample::MIN_SLICE.as_millis();
         assert_eq!(sample.marks.len() as u128, expected);
@@ -37,14 +37,14 @@ pub(crate) fn marks_grow_and_stay_inside_the_window(rig: &Rig) {
 }
 
 pub(crate) fn a_rate_limit_is_not_exceeded(rig: &Rig) {
-    let (_, received) = rig.bandwidth(limited(bandwidth_case(), 500e6));
+    let (_, received) = rig.bandwidth(limited(rig.bandwidth_case(), 500e6));
     let rate = received.average().unwrap();
     assert!(rate.0 <= 525e6, "{rate}");
     assert!(rate.0 >= 250e6, "{rate}: a busy machine may be slow, but not this slow");
 }
 
 pub(crate) fn several_streams_are_one_sample(rig: &Rig) {
-    let case = TestCase { streams: 4, ..limited(bandwidth_case(), 1e9) };
+    let case = TestCase { streams: 4, ..limited(rig.bandwidth_case(), 1e9) };
     let (sent, received) = rig.bandwidth(case);
     let difference = sent.bytes.abs_diff(received.bytes);
     assert!(
@@ -58,11 +58,11 @@ pub(crate) fn several_streams_are_one_sample(rig: &Rig) {
 }
 
 pub(crate) fn verified_data_is_equal_and_counted(rig: &Rig) {
-    let case = TestCase { verify: Verify::Sampled, size: Bytes(100_001), streams: 2, ..bandwidth_case() };
+    let case = TestCase { verify: Verify::Sampled, size: Bytes(100_001), streams: 2, ..rig.bandwidth_case() };
     let (sent, received) = rig.bandwidth(case);
     assert!(matches!(received.check, DataCheck::Equal { bytes } if bytes > 0), "{:?}", received.check);
     assert!(!matches!(sent.check, DataCheck::Different { .. }));
-    let (_, unchecked) = rig.bandwidth(bandwidth_case());
+    let (_, unchecked) = rig.bandwidth(rig.bandwidth_case());
     assert_eq!(unchecked.check, DataCheck::Unchecked);
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn spinning_moves_data_as_blocking_does(rig: &Rig) {
     let case = TestCase {
         wait: WaitMode::Spinning,
         window: Duration::from_millis(100),
-        ..limited(bandwidth_case(), 500e6)
+        ..limited(rig.bandwidth_case(), 500e6)
     };
     let (sent, received) = rig.bandwidth(case);
     assert!(received.bytes > 0);

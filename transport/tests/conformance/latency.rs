@@ -4,11 +4,11 @@ use bench_core::measure::{DataCheck, RttShare};
 use bench_core::plan::{TestCase, Verify, WaitMode};
 use bench_core::units::Bytes;
 
-use crate::rig::{Rig, latency_case};
+use crate::rig::Rig;
 
 // Exchanges are one after the other, so twice the sum of the halves fills the window and no more.
 pub(crate) fn every_exchange_of_the_window_is_in_the_histogram(rig: &Rig) {
-    let case = latency_case();
+    let case = rig.latency_case();
     let (sample, answered) = rig.latency(case);
     assert!(!sample.histogram.is_empty());
     assert_eq!(sample.share, RttShare::Half);
@@ -25,7 +25,7 @@ pub(crate) fn every_exchange_of_the_window_is_in_the_histogram(rig: &Rig) {
 }
 
 pub(crate) fn percentiles_are_ordered_and_the_largest_stays(rig: &Rig) {
-    let (sample, _) = rig.latency(latency_case());
+    let (sample, _) = rig.latency(rig.latency_case());
     let p = sample.histogram.percentiles().unwrap();
     let ordered = [p.min_ns, p.p50_ns, p.p90_ns, p.p99_ns, p.p999_ns, p.max_ns];
     assert!(ordered.is_sorted(), "{p:?}");
@@ -34,14 +34,14 @@ pub(crate) fn percentiles_are_ordered_and_the_largest_stays(rig: &Rig) {
 }
 
 pub(crate) fn verified_answers_are_equal(rig: &Rig) {
-    let case = TestCase { verify: Verify::Sampled, size: Bytes(4_097), ..latency_case() };
+    let case = TestCase { verify: Verify::Sampled, size: Bytes(4_097), ..rig.latency_case() };
     let (sample, _) = rig.latency(case);
     assert!(matches!(sample.check, DataCheck::Equal { bytes } if bytes > 0), "{:?}", sample.check);
-    assert_eq!(rig.latency(latency_case()).0.check, DataCheck::Unchecked);
+    assert_eq!(rig.latency(rig.latency_case()).0.check, DataCheck::Unchecked);
 }
 
 pub(crate) fn spinning_times_exchanges_as_blocking_does(rig: &Rig) {
-    let (sample, answered) = rig.latency(TestCase { wait: WaitMode::Spinning, ..latency_case() });
+    let (sample, answered) = rig.latency(TestCase { wait: WaitMode::Spinning, ..rig.latency_case() });
     assert!(!sample.histogram.is_empty());
     assert!(answered.abs_diff(sample.histogram.len()) <= 2);
 }

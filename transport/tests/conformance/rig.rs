@@ -10,9 +10,11 @@ use bench_core::fabric::{Fabric, FabricSpec};
 use bench_core::ids::{CellId, NodeIndex, RailId};
 use bench_core::measure::{BandwidthSample, LatencySample, Measurement};
 use bench_core::message::{CellTask, EndpointInfo, Peer, TaskId};
-use bench_core::plan::{TestCase, TestKind, Verify, WaitMode};
-use bench_core::record::Failure;
+use bench_core::node::RailHca;
+use bench_core::plan::{Spread, TestCase, TestKind, Verify, WaitMode};
+use bench_core::record::{Failure, FailureKind};
 use bench_core::units::{BitsPerSecond, Bytes};
+use bench_core::verbs::RdmaOptions;
 use transport::clock;
 use transport::data::sim::SimNetwork;
 use transport::data::{Backends, Endpoint, Stop, Timing, backends};
@@ -20,7 +22,16 @@ use transport::data::{Backends, Endpoint, Stop, Timing, backends};
 /// A backend with an address for each end. Holds the machine: tests of this binary run one at a time.
 pub(crate) struct Rig {
     backends: Backends,
+    cases: Cases,
+    /// What a source sees when its peer is gone.
+    pub(crate) gone: FailureKind,
     _alone: MutexGuard<'static, ()>,
+}
+
+/// The backend's tests that count at both ends.
+struct Cases {
+    bandwidth: TestCase,
+    latency: TestCase,
 }
 
 /// What both ends returned.
@@ -38,7 +49,36 @@ pub(crate) struct Ends {
 
 impl Rig {
     pub(crate) fn tcp() -> Self {
-        Self::new(backends())
+        Self::new(backends(), Cases { bandwidth: bandwidth_case(), latency: latency_case() })
+    }
+
+    /// RDMA send over whatever libibverbs this process finds.
+    pub(crate) fn send() -> Self {
+        Self::rdma(TestKind::SendBw, TestKind::SendLat)
+    }
+
+    /// RDMA write with immediate.
+    pub(crate) fn write_imm() -> Self {
+        Self::rdma(TestKind::WriteImmBw, TestKind::WriteImmLat)
+    }
+
+    fn rdma(bandwidth: TestKind, latency: TestKind) -> Self {
+        let cases = Cases {
+            bandwidth: rdma_case(bandwidth),
+            latency: TestCase { window: latency_case().window, ..rdma_case(latency) },
+        };
+        // No completion comes from a queue pair that is not there: the retries run out.
+        Self { gone: FailureKind::Timeout, ..Self::new(backends(), cases) }
+    }
+
+    /// The backend's bandwidth test that counts at both ends.
+    pub(crate) fn bandwidth_case(&self) -> TestCase {
+        self.cases.bandwidth
+    }
+
+    /// The backend's ping-pong test.
+    pub(crate) fn latency_case(&self) -> TestCase {
+        self.cases.latency
     }
 
     pub(crate) fn sim() -> Self {
@@ -53,11 +93,17 @@ impl Rig {
         })
         .unwrap();
         let addresses = [(SOURCE, NodeIndex(0), RailId(0)), (DESTINATION, NodeIndex(1), RailId(0))];
-        Self::new(Backends::simulated(SimNetwork::new(fabric, addresses)))
+        let cases = Cases { bandwidth: bandwidth_case(), latency: latency_case() };
+        Self::new(Backends::simulated(SimNetwork::new(fabric, addresses)), cases)
     }
 
-    fn new(backends: Backends) -> Self {
-        Self { backends, _alone: ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner) }
+    fn new(backends: Backends, cases: Cases) -> Self {
+        Self {
+            backends,
+            cases,
+            gone: FailureKind::Crash,
+            _alone: ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner),
+        }
     }
 
     pub(crate) fn task(&self, case: TestCase, end: End) -> CellTask {
@@ -74,7 +120,15 @@ impl Rig {
                 End::Destination => DESTINATION,
             }),
             device: "rail0".to_owned(),
-            hca: None,
+            hca: case.rdma.map(|_| RailHca {
+                device: match end {
+                    End::Source => SOURCE_HCA,
+                    End::Destination => DESTINATION_HCA,
+                }
+                .to_owned(),
+                port: 1,
+                link_layer: None,
+            }),
             connect_timeout: Duration::from_secs(5),
         }
     }
@@ -93,7 +147,7 @@ impl Rig {
     pub(crate) fn armed(&self, case: TestCase) -> Ends {
         let mut ends = self.prepared(case);
         let info = ends.destination.info().unwrap();
-        ends.connect(&info);
+        ends.connect(&info).unwrap();
         ends
     }
 
@@ -121,13 +175,15 @@ impl Rig {
 }
 
 impl Ends {
-    pub(crate) fn connect(&mut self, info: &EndpointInfo) {
+    /// Connects both ends, the source to `info`.
+    pub(crate) fn connect(&mut self, info: &EndpointInfo) -> Result<(), Failure> {
         let stop = Stop::default();
+        let source = Peer { endpoint: self.source.info(), pace: None };
         thread::scope(|scope| {
-            let accepting = scope.spawn(|| self.destination.connect(&Peer::default(), &stop));
-            self.source.connect(&Peer::at(info.clone()), &stop).unwrap();
-            accepting.join().unwrap().unwrap();
-        });
+            let accepting = scope.spawn(|| self.destination.connect(&source, &stop));
+            let dialed = self.source.connect(&Peer::at(info.clone()), &stop);
+            accepting.join().unwrap().and(dialed)
+        })
     }
 
     pub(crate) fn run(&mut self, timing: &Timing, stop: &Stop) -> Results {
@@ -170,6 +226,20 @@ pub(crate) fn latency_case() -> TestCase {
     }
 }
 
+/// An RDMA test of this kind with the same times.
+pub(crate) fn rdma_case(kind: TestKind) -> TestCase {
+    TestCase {
+        kind,
+        size: match kind.spread() {
+            Spread::Bandwidth => bandwidth_case().size,
+            Spread::Latency => Bytes(8),
+        },
+        wait: WaitMode::Spinning,
+        rdma: Some(RdmaOptions::default()),
+        ..bandwidth_case()
+    }
+}
+
 /// Starts soon: late enough for two threads of a busy machine.
 pub(crate) fn timing(case: &TestCase) -> Timing {
     Timing {
@@ -184,5 +254,10 @@ pub(crate) const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 1));
 pub(crate) const DESTINATION: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 /// TEST-NET-1 (RFC 5737): no node has it.
 pub(crate) const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+/// The source's RDMA device.
+pub(crate) const SOURCE_HCA: &str = "mlx5_0";
+/// The destination's.
+pub(crate) const DESTINATION_HCA: &str = "mlx5_1";
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

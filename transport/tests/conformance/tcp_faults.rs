@@ -21,7 +21,7 @@ fn through(trouble: Trouble, case: TestCase) -> (Results, Timing) {
     let rig = Rig::tcp();
     let mut ends = rig.prepared(case);
     let proxy = Proxy::before(&ends.destination.info().unwrap(), trouble);
-    ends.connect(proxy.info());
+    ends.connect(proxy.info()).unwrap();
     let timing = timing(&case);
     let results = ends.run(&timing, &Stop::default());
     let latest = timing.deadline().after(Duration::from_secs(1));
